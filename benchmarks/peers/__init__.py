@@ -1,0 +1,1 @@
+"""Other agent libraries on the same scripted endpoint: `make bench-peer`."""

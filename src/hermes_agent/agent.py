@@ -1,0 +1,277 @@
+"""The library's front door: agents for programs, synchronous or not, from any thread."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from .app import App, Parts, build
+from .config.load import read_environment
+from .models.client import ModelClient
+from .models.providers.scripted import ScriptedCall, ScriptedModel, Turn
+from .runtime.engine import Finished
+from .safety.approvals import Approver, Nobody
+from .store.sessions import Session
+from .tools.tool import Tool
+from .types.advice import Advice, Advisor, Failure, HeuristicStore, Situation, StoreAdvisor
+from .types.base import Value
+from .types.errors import UsageError
+from .types.ids import new_id
+from .types.plan import ActivePlan
+from .types.sinks import EventSink
+from .types.tools import ToolCall
+from .types.trace import RunStatus, ToolRecord, Trace
+
+T = TypeVar("T")
+NEW_SESSION = "new"
+
+
+class RunResult(Value, frozen=True, kw_only=True):
+    """How a request ended. `str(result)` is the answer."""
+
+    answer: str
+    status: RunStatus
+    reason: str
+    run_id: str
+    session_id: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether the run came to its end by itself."""
+        return self.status is RunStatus.DONE
+
+    def __str__(self) -> str:
+        return self.answer
+
+
+class _Bridge:
+    """One event loop in one thread per process: what the synchronous methods run on."""
+
+    def __init__(self) -> None:
+        self._starting = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        with self._starting:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._loop.run_forever, name="hermes-loop", daemon=True).start()
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+
+_bridge = _Bridge()
+
+
+class AgentState:
+    """What an agent has done so far, read from its journal."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+
+    @property
+    def tool_history(self) -> list[dict[str, Any]]:
+        """Every call of the agent's session, oldest first."""
+        session = self._agent.session_id
+        if not session:
+            return []
+        records = self._agent.wait(self._agent.app.store.traces.tool_history(session))
+        return [
+            {
+                "tool": record.tool,
+                "input": record.input,
+                "output": record.output,
+                "duration": record.duration,
+                "status": record.status.value,
+                "latency_ms": record.latency_ms,
+                "error": record.error or None,
+            }
+            for record in records
+        ]
+
+    @property
+    def active_plan(self) -> dict[str, Any] | None:
+        """The plan of the request under way; None between requests."""
+        plan = self._agent.active_plan()
+        return msgspec.to_builtins(plan) if plan else None
+
+    def trace(self, run_id: str) -> Trace:
+        """A run of any session as one trace."""
+        return self._agent.wait(self._agent.app.store.traces.of_run(run_id))
+
+
+class Agent:
+    """An agent with a name, tools and a durable conversation.
+
+    One instance has one session, begun with its first request. Runs of the same name that a crash interrupted are
+    taken up again when the first request is made: by then the program has registered its tools.
+    """
+
+    def __init__(
+        self,
+        name: str = "agent",
+        model: str | ModelClient = "",
+        base_url: str = "",
+        workspace: str | Path = ".",
+        home: str | Path = "",
+        approver: Approver | None = None,
+        advisor: Advisor | None = None,
+        sinks: Sequence[EventSink] = (),
+    ) -> None:
+        if not name or len(name) > 100:
+            raise UsageError("an agent needs a name of 1 to 100 characters")
+        environment = read_environment()
+        if home:
+            environment = msgspec.structs.replace(environment, home=Path(home).expanduser())
+        given = {} if isinstance(model, str) else {f"{model.provider}:{model.model}": model}
+        self.name = name
+        self.workspace = Path(workspace).resolve()
+        self.session_id = ""
+        self.state = AgentState(self)
+        self.model = model if isinstance(model, str) else next(iter(given))
+        self._base_url = base_url
+        self._approver = approver or Nobody()
+        self._resumed: Future[list[RunResult]] | None = None
+        self._lock = threading.Lock()
+        self._open = True
+        self.app: App = build(environment, Parts(agent=name, advisor=advisor, sinks=tuple(sinks), models=given))
+        atexit.register(self.close)
+
+    def register_tool(self, tool: Tool | Callable[..., Any]) -> None:
+        """Add a tool. Its declared capabilities are granted; whatever it reaches beyond them is stopped."""
+        from .tools.tool import declared_tool
+
+        found = tool if isinstance(tool, Tool) else declared_tool(tool)
+        if found is None:
+            raise UsageError("only a Tool or a function declared with @tool can be registered")
+        self.app.register(found)
+
+    def run(self, request: str, session: str = "", options: dict[str, Any] | None = None) -> RunResult:
+        """Do what `request` says and return the answer. Safe from several threads; requests of a session queue up.
+
+        `session` names another session, or is "new" for one of its own.
+        """
+        return self.wait(self._run(request, session, options or {}))
+
+    async def arun(self, request: str, session: str = "", options: dict[str, Any] | None = None) -> RunResult:
+        """`run` for programs that have an event loop of their own."""
+        return await asyncio.wrap_future(_bridge.submit(self._run(request, session, options or {})))
+
+    def resume(self) -> list[RunResult]:
+        """Finish the runs of this agent that a crash interrupted; returns them. Happens by itself with the first run."""
+        return self._resuming().result()
+
+    def interrupt(self) -> bool:
+        """End the request under way, as Ctrl-C does; False when there is none."""
+
+        async def tell() -> bool:
+            return self.app.engine.interrupt(self.session_id)
+
+        return self.wait(tell())
+
+    def active_plan(self) -> ActivePlan | None:
+        """The plan of the request under way."""
+        return self.app.active_plan(self.session_id) if self.session_id else None
+
+    def close(self) -> None:
+        """Let go of the store and its threads. What is under way stays resumable."""
+        atexit.unregister(self.close)
+        with self._lock:
+            closing, self._open = self._open, False
+        if closing:
+            self.wait(self.app.close())
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of a coroutine on the library's loop."""
+        return _bridge.submit(work).result()
+
+    def _resuming(self) -> Future[list[RunResult]]:
+        with self._lock:
+            if self._resumed is None:
+                self._resumed = _bridge.submit(self._resume())
+            return self._resumed
+
+    async def _resume(self) -> list[RunResult]:
+        finished = await self.app.engine.resume(self._approver, _no_delivery)
+        return [_result(item) for item in finished]
+
+    async def _run(self, request: str, session_id: str, options: dict[str, Any]) -> RunResult:
+        if not request.strip():
+            raise UsageError("there is nothing to do: the request is empty")
+        self._resuming()
+        session = await self._session(session_id, request)
+        chosen = {"model": self.app.model_name(self.model), "base_url": self._base_url, **options}
+        message = await self.app.engine.submit(session, self.app.redactor.redact(request), options=chosen)
+        return _result(await self.app.engine.answer(session, message, self._approver, _no_delivery))
+
+    async def _session(self, session_id: str, request: str) -> Session:
+        named = "" if session_id == NEW_SESSION else session_id or self.session_id
+        session = await self.app.session(named, title=request, surface="library", workspace=self.workspace)
+        if not session_id:
+            self.session_id = session.id
+        return session
+
+
+class HermesHarness:
+    """The harness under the names its first description gave it.
+
+    `model_endpoint` is a model client, a model name, or the URL of an OpenAI-compatible endpoint (`URL#MODEL`).
+    """
+
+    def __init__(self, model_endpoint: str | ModelClient, heuristic_store: HeuristicStore) -> None:
+        self.heuristics = heuristic_store
+        self.trace: Trace | None = None
+        self._advisor = StoreAdvisor(heuristic_store)
+        base_url, model = "", model_endpoint
+        if isinstance(model_endpoint, str) and "://" in model_endpoint:
+            base_url, _, name = model_endpoint.partition("#")
+            model = f"openai:{name or 'default'}"
+        self.agent = Agent(name="harness", model=model, base_url=base_url, advisor=self._advisor)
+
+    def execute(self, user_request: str) -> Trace:
+        """Run a request from heuristics to learning; returns its trace, also when it failed."""
+        result = self.agent.run(user_request)
+        self.trace = self.agent.state.trace(result.run_id)
+        return self.trace
+
+    def build_plan(self, user_request: str, context_hints: Sequence[str] = ()) -> ActivePlan:
+        """The plan a request would start with."""
+        harness = self.agent.app.harness_for(self.agent.app.model_name(self.agent.model), {})
+        return harness.build_plan(user_request, Advice(hints=tuple(context_hints)))
+
+    def invoke_tool(self, tool_call: ToolCall) -> ToolRecord:
+        """Run one call as a run of its own: journaled, permitted, timed out and retried like any other."""
+        call = ScriptedCall(name=tool_call.name, arguments=tool_call.arguments)
+        script = ScriptedModel([Turn(calls=(call,)), Turn(text="done")], model=f"invoke-{new_id()}")
+        name = f"{script.provider}:{script.model}"
+        self.agent.app.parts.models[name] = script
+        try:
+            result = self.agent.run(f"call {tool_call.name}", session=NEW_SESSION, options={"model": name})
+        finally:
+            del self.agent.app.parts.models[name]
+        return self.agent.state.trace(result.run_id).calls[-1]
+
+    def should_retry(self, step: str, error: str) -> bool:
+        """Whether heuristics give a failed step another chance."""
+        failure = Failure(tool=step, error=error, text=error, attempt=1)
+        return self._advisor.worth_retrying(failure, Situation(request="", model=""))
+
+
+async def _no_delivery(finished: Finished) -> None:
+    """The caller of a library gets the answer as a return value."""
+
+
+def _result(finished: Finished) -> RunResult:
+    return RunResult(
+        answer=finished.result.answer,
+        status=finished.result.status,
+        reason=finished.result.outcome.reason,
+        run_id=finished.run_id,
+        session_id=finished.session_id,
+    )

@@ -1,0 +1,158 @@
+"""The composition root: the only module that knows every part, and puts them together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .config.load import Environment, load_settings
+from .config.settings import Settings
+from .harness.calls import Calls
+from .harness.harness import Harness
+from .harness.prompt import PromptBuilder
+from .models.catalog import connect, split_name
+from .models.client import ModelClient, ProviderOptions
+from .models.router import Router
+from .observability.sinks import Fanout, LogFile
+from .runtime.inline import InlineEngine
+from .runtime.lease import Heartbeat
+from .safety.permissions import Policy
+from .safety.redact import Redactor
+from .store.open import Store, open_store
+from .store.sessions import Session
+from .tools.discovery import builtin_tools
+from .tools.registry import Registry
+from .tools.sandbox.base import Sandbox
+from .tools.sandbox.direct import Direct
+from .tools.tool import Tool
+from .types.advice import Advisor, ContextSource, SilentAdvisor
+from .types.base import Value
+from .types.errors import ConfigError
+from .types.plan import ActivePlan
+from .types.sinks import EventSink
+
+
+class Parts(Value, frozen=True, kw_only=True):
+    """What may be exchanged. The defaults are the product as it is installed."""
+
+    agent: str = "hermes"
+    advisor: Advisor | None = None
+    sources: tuple[ContextSource, ...] = ()
+    sinks: tuple[EventSink, ...] = ()
+    models: dict[str, ModelClient] = {}
+    builtin_tools: bool = True
+
+
+class App:
+    """One agent, wired. Make it with `build`, close it with `close`."""
+
+    def __init__(self, environment: Environment, settings: Settings, store: Store, parts: Parts) -> None:
+        self.environment = environment
+        self.settings = settings
+        self.store = store
+        self.parts = parts
+        self.registry = Registry(builtin_tools() if parts.builtin_tools else ())
+        self.policy = Policy(settings.permissions)
+        self.redactor = Redactor(environment.secrets)
+        self.sinks = Fanout([LogFile(environment.home / "logs" / "hermes.log"), *parts.sinks])
+        self.sandbox: Sandbox = Direct(environment.passed_on)
+        self._harnesses: dict[tuple[str, str], Harness] = {}
+        beat, lease = settings.runtime.heartbeat, settings.store.lease_seconds
+        self.engine = InlineEngine(store, self.harness_for, parts.agent, Heartbeat(store.runs, beat, lease))
+
+    def register(self, tool: Tool) -> None:
+        """Add a tool of the program that uses us; it vouches for what the tool declares."""
+        self.registry.register(tool)
+        if tool.spec.capabilities is not None:
+            self.policy.vouch(tool.spec.name)
+
+    def model_name(self, wanted: str = "") -> str:
+        """The model in force: asked for, else the environment's, else the configured one."""
+        name = wanted or self.environment.model or self.settings.model.name
+        if not name:
+            raise ConfigError(
+                "no model is configured",
+                remedy="set HERMES_MODEL or model.name to provider:model, such as openai:NAME "
+                "(with OPENAI_API_KEY or OPENAI_BASE_URL); `hermes demo` needs none",
+            )
+        split_name(name)
+        return name
+
+    def harness_for(self, model: str, options: dict[str, Any]) -> Harness:
+        """The harness for a model; one per model and endpoint."""
+        base_url = str(options.get("base_url") or "")
+        key = (model, base_url)
+        if key not in self._harnesses:
+            self._harnesses[key] = self._harness(model, base_url)
+        return self._harnesses[key]
+
+    def client_for(self, model: str, base_url: str = "") -> ModelClient:
+        """A client for a model name. Keys come from the environment."""
+        if model in self.parts.models:
+            return self.parts.models[model]
+        settings = self.settings.model
+        return connect(
+            model,
+            ProviderOptions(
+                model=split_name(model)[1],
+                base_url=base_url or self.environment.openai_base_url or settings.base_url,
+                api_key=self.environment.openai_api_key,
+                timeout=settings.timeout,
+                connect_timeout=settings.connect_timeout,
+            ),
+        )
+
+    def _harness(self, model: str, base_url: str) -> Harness:
+        settings = self.settings
+        advisor = self.parts.advisor or SilentAdvisor()
+        harness = Harness(
+            self.store,
+            Router(self.client_for(model, base_url), settings.model.attempts),
+            Calls(self.registry, self.policy, advisor, self.redactor, settings.limits, settings.approvals.timeout),
+            PromptBuilder(
+                self.store.prefixes,
+                self.registry,
+                self.parts.sources,
+                settings.prompt.identity,
+                settings.prompt.cache_minutes * 60,
+                time.time,
+            ),
+            advisor,
+            self.sinks,
+            settings.limits,
+            self.sandbox,
+        )
+        harness.max_tokens = settings.model.max_tokens
+        return harness
+
+    async def session(self, session_id: str, *, title: str, surface: str, workspace: Path) -> Session:
+        """The session with this id, or a new one when none is named."""
+        if session_id:
+            return await self.store.sessions.get(session_id)
+        return await self.store.sessions.create(
+            agent=self.parts.agent, surface=surface, workspace=str(workspace.resolve()), title=title
+        )
+
+    def active_plan(self, session_id: str) -> ActivePlan | None:
+        """The plan of the request that this process is driving for a session."""
+        plans = (harness.active_plan(session_id) for harness in self._harnesses.values())
+        return next((plan for plan in plans if plan is not None), None)
+
+    async def close(self) -> None:
+        """Stop threads and close the store. Runs under way stay resumable."""
+        await self.engine.close()
+        for harness in self._harnesses.values():
+            await harness.router.close()
+        self.store.close()
+
+
+def build(environment: Environment, parts: Parts | None = None, notify: Callable[[str], None] | None = None) -> App:
+    """Read the configuration, open the store, and wire everything. `notify` hears of migrations and the like."""
+    settings = load_settings(environment.home)
+    store = open_store(settings.store.url, environment.home, lease_seconds=settings.store.lease_seconds)
+    for notice in store.notices:
+        if notify is not None:
+            notify(notice)
+    return App(environment, settings, store, parts or Parts())

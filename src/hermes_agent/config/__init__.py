@@ -1,0 +1,1 @@
+"""Configuration: typed, read once from one file and the environment."""

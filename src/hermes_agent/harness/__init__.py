@@ -1,0 +1,1 @@
+"""The harness: owns execution. It knows learning, skills and memory only as protocols."""

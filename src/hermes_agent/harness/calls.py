@@ -1,0 +1,357 @@
+"""One tool call, from the model's wish to a result: validate, advise, permit, deduplicate, run, cap, redact."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import difflib
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..config.settings import LimitSettings, Verdict
+from ..safety.approvals import Answer, Approver, ask, call_digest, question_for
+from ..safety.guard import DeclarationBroken, Watch, watched
+from ..safety.paths import Scope, digest
+from ..safety.permissions import Policy
+from ..safety.redact import Redactor
+from ..tools.processes import ProcessTable
+from ..tools.registry import Registry
+from ..tools.results import as_result, capped, error_text
+from ..tools.tool import ArgumentProblem, Tool
+from ..types.advice import Advisor, Failure, Situation
+from ..types.base import Value
+from ..types.errors import HermesError, PermissionRefused
+from ..types.events import AnyEvent, CallFinished, CallIntended, Decided
+from ..types.tools import (
+    Blobs,
+    Capability,
+    Effect,
+    Person,
+    Processes,
+    SessionValues,
+    Spawned,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+)
+from ..types.trace import CallStatus
+from .limits import Choice, FailedCall, backoff, decide
+from .state import RunState
+
+IN_DOUBT = "interrupted; the effect may have happened; verify before repeating"
+
+
+class Wish(Value, frozen=True, kw_only=True):
+    """A call that makes sense: the tool exists and the arguments fit."""
+
+    call: ToolCall
+    tool: Tool
+    bound: dict[str, Any]
+    digest: str
+    trusted: bool
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The tool's declaration."""
+        return self.tool.spec
+
+
+class CallScene:
+    """Where a call happens: the run's state and everything a tool may be handed."""
+
+    def __init__(
+        self,
+        run_id: str,
+        session_id: str,
+        workspace: Path,
+        state: RunState,
+        situation: Situation,
+        approver: Approver,
+        belongings: Belongings,
+    ) -> None:
+        self.run_id = run_id
+        self.session_id = session_id
+        self.workspace = workspace
+        self.state = state
+        self.situation = situation
+        self.approver = approver
+        self.belongings = belongings
+
+
+class Belongings(Value, frozen=True, kw_only=True):
+    """What a session owns: its blobs, its small values, its processes, and how a spawned one is journaled."""
+
+    blobs: Blobs
+    values: SessionValues
+    processes: ProcessTable
+    announce: Callable[[str, Spawned], Awaitable[None]]
+
+
+class CallContext:
+    """What one running tool is handed. See types/tools.py for the contract."""
+
+    def __init__(
+        self, scene: CallScene, call: ToolCall, approver: Person, *, rerun: bool, before: Mapping[str, str]
+    ) -> None:
+        self.workspace = scene.workspace
+        self.idempotency_key = f"{scene.run_id}:{call.id}"
+        self.blobs = scene.belongings.blobs
+        self.values = scene.belongings.values
+        self.person = approver
+        self.rerun = rerun
+        self.before = before
+        announce = scene.belongings.announce
+        self.processes: Processes = scene.belongings.processes.for_call(lambda spawned: announce(call.id, spawned))
+
+
+class Calls:
+    """Examines and runs calls. Nothing a tool does or raises gets past it except as a result."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        policy: Policy,
+        advisor: Advisor,
+        redactor: Redactor,
+        limits: LimitSettings,
+        approval_timeout: float = 300.0,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.registry = registry
+        self.policy = policy
+        self._advisor = advisor
+        self.redactor = redactor
+        self._limits = limits
+        self._approval_timeout = approval_timeout
+        self._rng = rng or random.Random()
+
+    def examine(self, call: ToolCall, scene: CallScene) -> Wish | CallFinished:
+        """The call as something that can be run, or the result that says why not. Has no effect."""
+        if call.problem:
+            return _refused(call, CallStatus.ERROR, "bad_arguments", call.problem)
+        spec = self.registry.spec(call.name)
+        if spec is None:
+            return _refused(call, CallStatus.ERROR, "unknown_tool", self._unknown(call.name))
+        try:
+            tool = self.registry.get(call.name)
+            bound = tool.bind(call.arguments)
+        except ArgumentProblem as error:
+            return _refused(call, CallStatus.ERROR, "bad_arguments", error.explain())
+        except (HermesError, ImportError) as error:
+            return _refused(call, CallStatus.ERROR, "unavailable", str(error))
+        digest = call_digest(call.name, call.arguments, scene.workspace)
+        if digest not in scene.state.steered:
+            steer = self._advisor.review(call, scene.situation)
+            if steer is not None:
+                scene.state.steered.add(digest)
+                better = f" Use {steer.better} instead." if steer.better else ""
+                insist = "Make the same call again to insist."
+                return _refused(call, CallStatus.STEERED, "steered", f"{steer.reason}.{better} {insist}")
+        if spec.effect is Effect.NONE and (known := scene.state.repeated(digest)) is not None:
+            text = f"{known.text}\n[the same call was answered before in this turn; nothing has changed since]"
+            return CallFinished(call_id=call.id, tool=call.name, status=CallStatus.OK, text=text, blob=known.blob)
+        trusted = self.registry.source(call.name) == "builtin"
+        return Wish(call=call, tool=tool, bound=bound, digest=digest, trusted=trusted)
+
+    def must_ask(self, wish: Wish, scene: CallScene) -> bool:
+        """Whether a person decides about this call."""
+        return self.policy.judge(wish.spec, scene.session_id).verdict is Verdict.ASK
+
+    async def permit(self, wish: Wish, scene: CallScene) -> list[AnyEvent]:
+        """Nothing when the call may run; else the events that record the refusal."""
+        missing = [name for name in wish.spec.needs if name not in scene.state.succeeded]
+        if missing:
+            return [
+                _refused(wish.call, CallStatus.REFUSED, "needs", f"call {missing[0]} first: {wish.spec.name} needs it")
+            ]
+        ruling = self.policy.judge(wish.spec, scene.session_id)
+        if ruling.verdict is Verdict.ALLOW:
+            return []
+        answer = Answer.NO
+        if ruling.verdict is Verdict.ASK:
+            question = question_for(wish.spec.name, wish.call.arguments, scene.workspace, ruling.reason)
+            answer = await ask(scene.approver, question, self._approval_timeout)
+        if answer is Answer.SESSION:
+            self.policy.grant(scene.session_id, wish.spec.name)
+        if answer is not Answer.NO:
+            return []
+        text = f"not permitted: {ruling.reason}"
+        decided = Decided(subject="permission", choice="refuse", reason=ruling.reason, call_id=wish.call.id)
+        return [decided, _refused(wish.call, CallStatus.REFUSED, "not_permitted", text)]
+
+    def intent(self, wish: Wish, scene: CallScene) -> CallIntended:
+        """What is journaled before the call has any effect."""
+        before = {}
+        for name in wish.spec.replaces:
+            path = wish.bound.get(name)
+            with contextlib.suppress(PermissionRefused, OSError):
+                before[str(path)] = digest(Scope(scene.workspace).resolve(str(path)))
+        return CallIntended(
+            call_id=wish.call.id,
+            tool=wish.spec.name,
+            effect=wish.spec.effect,
+            key=f"{scene.run_id}:{wish.call.id}",
+            digest=wish.digest,
+            before=before,
+        )
+
+    async def run(self, wish: Wish, scene: CallScene, earlier: CallIntended | None = None) -> list[AnyEvent]:
+        """Run a journaled call to its result, retrying where that is safe and may help."""
+        events: list[AnyEvent] = []
+        retries_left = scene.state.plan().retries_left
+        attempt, started = 1, time.perf_counter()
+        while True:
+            result, status, refusals = await self._attempt(wish, scene, earlier)
+            if status is CallStatus.OK:
+                break
+            decision = decide(
+                FailedCall(
+                    effect=wish.spec.effect,
+                    status=status,
+                    transient=result.transient,
+                    attempt=attempt,
+                    retries_left=retries_left,
+                    worthwhile=self._worth_retrying(wish, scene, result, attempt),
+                ),
+                self._limits,
+            )
+            reason = f"{wish.spec.name}: {result.error or status.value}: {decision.reason}"
+            events.append(Decided(subject="failure", choice=decision.choice, reason=reason, call_id=wish.call.id))
+            if decision.choice is not Choice.RETRY:
+                break
+            await asyncio.sleep(backoff(attempt, self._rng))
+            attempt, retries_left = attempt + 1, retries_left - 1
+        events.append(
+            CallFinished(
+                call_id=wish.call.id,
+                tool=wish.spec.name,
+                status=status,
+                text=result.text if result.ok else error_text(result.text),
+                duration_ms=round((time.perf_counter() - started) * 1000, 3),
+                error=result.error,
+                attempts=attempt,
+                blob=result.blob,
+                refusals=refusals,
+            )
+        )
+        return events
+
+    def _worth_retrying(self, wish: Wish, scene: CallScene, result: ToolResult, attempt: int) -> bool:
+        failure = Failure(
+            tool=wish.spec.name,
+            error=result.error,
+            text=result.text,
+            attempt=attempt,
+            arguments=wish.call.arguments,
+        )
+        return self._advisor.worth_retrying(failure, scene.situation)
+
+    async def _attempt(
+        self, wish: Wish, scene: CallScene, earlier: CallIntended | None
+    ) -> tuple[ToolResult, CallStatus, tuple[str, ...]]:
+        context = CallContext(
+            scene, wish.call, scene.approver, rerun=earlier is not None, before=earlier.before if earlier else {}
+        )
+        watch = Watch(wish.spec.name, wish.spec.capabilities or frozenset(Capability), scene.workspace)
+        guarding = contextlib.nullcontext() if wish.trusted else watched(watch)
+        limit = asyncio.timeout(wish.spec.timeout)
+        try:
+            with guarding:
+                async with limit:
+                    value = await wish.tool.run(wish.bound, context)
+            result = as_result(value)
+        except TimeoutError as error:
+            result = _timed_out(wish.spec) if limit.expired() else _raised(error)
+        except DeclarationBroken as error:
+            result = ToolResult(ok=False, text=str(error), error="undeclared")
+        except Exception as error:  # noqa: BLE001 - the tool boundary: whatever a tool raises becomes a result
+            result = _raised(error)
+        return self._finished(result, scene), _status(result, wish.spec), tuple(watch.refusals)
+
+    def _finished(self, result: ToolResult, scene: CallScene) -> ToolResult:
+        redacted = self.redactor.redact(result.text)
+        kept = result if redacted == result.text else msgspec.structs.replace(result, text=redacted)
+        return capped(kept, scene.belongings.blobs, self._limits.tool_output)
+
+    def _unknown(self, name: str) -> str:
+        names = [spec.name for spec in self.registry.specs()]
+        close = difflib.get_close_matches(name, names, n=3)
+        hint = f"did you mean {' or '.join(close)}?" if close else f"there are: {', '.join(names)}"
+        return f"there is no tool {name!r}; {hint}"
+
+
+def waves(wishes: list[Wish]) -> list[list[Wish]]:
+    """Calls that may run at the same time, in order. Whatever has an effect waits for those before it, except
+    that calls which replace different files do not mind each other."""
+    groups: list[list[Wish]] = []
+    for wish in wishes:
+        if groups and all(_independent(wish, other) for other in groups[-1]):
+            groups[-1].append(wish)
+        else:
+            groups.append([wish])
+    return groups
+
+
+def _independent(one: Wish, other: Wish) -> bool:
+    if one.spec.name in other.spec.needs or other.spec.name in one.spec.needs:
+        return False
+    if one.spec.effect is Effect.NONE and other.spec.effect is Effect.NONE:
+        return True
+    return bool(
+        _targets(one) and _targets(other) and _targets(one).isdisjoint(_targets(other))
+    ) and Effect.ONCE not in (one.spec.effect, other.spec.effect)
+
+
+def _targets(wish: Wish) -> frozenset[str]:
+    return frozenset(str(wish.bound.get(name)) for name in wish.spec.replaces)
+
+
+def in_doubt(call: ToolCall) -> CallFinished:
+    """The result of a call whose effect may or may not have happened."""
+    return CallFinished(
+        call_id=call.id, tool=call.name, status=CallStatus.IN_DOUBT, text=error_text(IN_DOUBT), error="in_doubt"
+    )
+
+
+def interrupted(call: ToolCall) -> CallFinished:
+    """The result of a call that the user stopped before it could have an effect."""
+    return CallFinished(
+        call_id=call.id,
+        tool=call.name,
+        status=CallStatus.INTERRUPTED,
+        text=error_text("interrupted by the user before it finished; it had no effect that needs undoing"),
+        error="interrupted",
+    )
+
+
+def _refused(call: ToolCall, status: CallStatus, error: str, text: str) -> CallFinished:
+    return CallFinished(call_id=call.id, tool=call.name, status=status, text=error_text(text), error=error)
+
+
+def _timed_out(spec: ToolSpec) -> ToolResult:
+    doubt = f"; {IN_DOUBT}" if spec.effect is Effect.ONCE else ""
+    return ToolResult(
+        ok=False, text=f"{spec.name} did not finish within {spec.timeout:g} seconds{doubt}", error="timeout"
+    )
+
+
+def _raised(error: Exception) -> ToolResult:
+    """An exception as data. Passing troubles of the network and the system are worth another try."""
+    passing = isinstance(error, ConnectionError | TimeoutError | InterruptedError | BlockingIOError)
+    text = error.explain() if isinstance(error, HermesError) else f"{type(error).__name__}: {error}"
+    return ToolResult(ok=False, text=text, error=type(error).__name__, transient=passing)
+
+
+def _status(result: ToolResult, spec: ToolSpec) -> CallStatus:
+    if result.ok:
+        return CallStatus.OK
+    if result.error == "timeout":
+        return CallStatus.IN_DOUBT if spec.effect is Effect.ONCE else CallStatus.TIMEOUT
+    if result.error == "undeclared":
+        return CallStatus.REFUSED
+    return CallStatus.ERROR

@@ -1,0 +1,102 @@
+"""The harness: everything one needs to run requests, behind four verbs of the seed."""
+
+from __future__ import annotations
+
+from ..config.settings import LimitSettings
+from ..models.request import Transcript
+from ..models.router import Router
+from ..safety.approvals import Approver
+from ..store.open import Store
+from ..store.runs import Run
+from ..store.sessions import Session
+from ..tools.processes import ProcessTable
+from ..tools.sandbox.base import Sandbox
+from ..types.advice import Advice, Advisor, Failure, Situation
+from ..types.events import AssistantMessage, CallFinished, Fragment, RunFinished, UserMessage
+from ..types.plan import ActivePlan
+from ..types.sinks import EventSink
+from .calls import Calls
+from .prompt import PromptBuilder
+from .signals import Signals
+from .redacted import RedactedBlobs
+from .turn import Turn
+
+
+class Harness:
+    """Runs requests for one model. Owns execution; learning, skills and memory reach it as protocols."""
+
+    def __init__(
+        self,
+        store: Store,
+        router: Router,
+        calls: Calls,
+        prompt: PromptBuilder,
+        advisor: Advisor,
+        sink: EventSink,
+        limits: LimitSettings,
+        sandbox: Sandbox,
+    ) -> None:
+        self.store = store
+        self.router = router
+        self.calls = calls
+        self.prompt = prompt
+        self.advisor = advisor
+        self.sink = sink
+        self.limits = limits
+        self.max_tokens = 0
+        self.redactor = calls.redactor
+        self._sandbox = sandbox
+        self._transcripts: dict[str, tuple[int, Transcript]] = {}
+        self._tables: dict[str, ProcessTable] = {}
+        self._turns: dict[str, Turn] = {}
+
+    async def execute(self, run: Run, session: Session, approver: Approver, signals: Signals) -> RunFinished:
+        """Drive a run, new or resumed, to its end. The active plan exists only meanwhile."""
+        turn = Turn(self, run, session, approver, signals)
+        self._turns[session.id] = turn
+        try:
+            return await turn.execute()
+        finally:
+            del self._turns[session.id]
+
+    def build_plan(self, request: str, advice: Advice) -> ActivePlan:
+        """The plan a request starts with: a learned one, or simply the retries it may spend."""
+        if advice.plan is not None:
+            return advice.plan
+        return ActivePlan(retries_left=self.limits.retries)
+
+    def active_plan(self, session_id: str) -> ActivePlan | None:
+        """The plan of the run that this harness is driving for a session right now."""
+        turn = self._turns.get(session_id)
+        return turn.state.plan() if turn else None
+
+    def should_retry(self, failure: Failure, situation: Situation) -> bool:
+        """Whether a failure is worth another attempt, as far as learning knows."""
+        return self.advisor.worth_retrying(failure, situation)
+
+    async def transcript(self, session_id: str, ordinal: int) -> Transcript:
+        """The session's conversation up to and with this run; kept from the last turn where nobody else wrote."""
+        known, transcript = self._transcripts.pop(session_id, (0, Transcript()))
+        if known != ordinal - 1:
+            known, transcript = 0, Transcript()
+        recorded = await self.store.journal.transcript(session_id, after=known)
+        for entry in recorded:
+            if isinstance(entry.event, UserMessage | Fragment | AssistantMessage | CallFinished):
+                transcript.append(entry.event)
+        return transcript
+
+    def blobs(self, session_id: str) -> RedactedBlobs:
+        """Where the session's large outputs go, without the secrets in them."""
+        return RedactedBlobs(self.store.blobs(session_id), self.redactor)
+
+    def keep(self, session_id: str, ordinal: int, transcript: Transcript) -> None:
+        """Remember a conversation for the session's next turn."""
+        self._transcripts[session_id] = (ordinal, transcript)
+
+    def processes(self, session_id: str) -> ProcessTable:
+        """The session's processes."""
+        if session_id not in self._tables:
+            self._tables[session_id] = ProcessTable(
+                self._sandbox, self.store.process_logs(session_id), self.blobs(session_id)
+            )
+        return self._tables[session_id]

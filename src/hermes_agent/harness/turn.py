@@ -1,0 +1,366 @@
+"""One run: the loop between the model and its tools. Every step is journaled before it has an effect."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..models.client import ModelAnswer
+from ..models.request import ModelRequest, Transcript
+from ..safety.approvals import Approver
+from ..store.runs import Run
+from ..store.sessions import Session
+from ..store.traces import trace_of
+from ..types.advice import SessionView, Situation
+from ..types.errors import HermesError, LeaseLost, LimitReached, ModelError
+from ..types.events import (
+    AdviceGiven,
+    AnyEvent,
+    AssistantMessage,
+    CallFinished,
+    Fragment,
+    InboxMode,
+    ModelCalled,
+    PlanChanged,
+    PrefixFrozen,
+    ProcessSpawned,
+    Recorded,
+    RunFinished,
+    UserMessage,
+)
+from ..types.tools import Effect, Spawned, ToolCall
+from ..types.trace import Outcome, RunStatus
+from .calls import Belongings, CallScene, Wish, in_doubt, interrupted, waves
+from .prompt import FrozenPrefix
+from .recovery import settle_after_crash
+from .signals import Interrupted, Signals
+from .state import RunState
+
+if TYPE_CHECKING:
+    from .harness import Harness
+
+_WRAP_UP = "The limit of steps for this request is reached. Answer now with what you have, and say what is missing."
+
+
+class Turn:
+    """A run being driven. Made by the harness, used once."""
+
+    def __init__(self, harness: Harness, run: Run, session: Session, approver: Approver, signals: Signals) -> None:
+        self.harness = harness
+        self.run = run
+        self.session = session
+        self.signals = signals
+        self.state = RunState(harness.limits.retries)
+        self.events: list[Recorded] = []
+        self.transcript = Transcript()
+        self._fresh: list[Recorded] = []
+        self._approver = approver
+        self.scene: CallScene
+        self._frozen: FrozenPrefix
+
+    async def execute(self) -> RunFinished:
+        """Drive the run to its end and return how it ended. Raises only when the journal cannot be written."""
+        await self._load()
+        if self.state.result is None:
+            await self._until_settled()
+        finished = self.state.result
+        assert finished is not None
+        self._flush()
+        self.harness.keep(self.session.id, self.run.ordinal, self.transcript)
+        await self.harness.advisor.learn(trace_of(self.events, self.session.id))
+        return finished
+
+    async def _until_settled(self) -> None:
+        limit = asyncio.timeout(self.harness.limits.seconds)
+        try:
+            async with limit:
+                await self._watched(self._loop())
+        except Interrupted:
+            await self._finish(RunStatus.INTERRUPTED, "", "interrupted by the user")
+        except LeaseLost:
+            raise
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            seconds = self.harness.limits.seconds
+            await self._finish(RunStatus.FAILED, "", f"the limit of {seconds:g} seconds is reached (limits.seconds)")
+        except HermesError as error:
+            await self._finish(RunStatus.FAILED, "", error.explain())
+
+    async def _load(self) -> None:
+        """Read the run and its session back from the journal, and freeze or find the prefix."""
+        harness, run = self.harness, self.run
+        self.events = await harness.store.journal.run_events(run.id)
+        self.state = RunState(harness.limits.retries, self.events)
+        self.transcript = await harness.transcript(self.session.id, run.ordinal)
+        started = self.state.started
+        situation = Situation(
+            request=self.state.request,
+            model=run.model,
+            surface=self.session.surface,
+            family=str(started.options.get("family", "")) if started else "",
+        )
+        self.scene = CallScene(
+            run.id,
+            self.session.id,
+            Path(self.session.workspace),
+            self.state,
+            situation,
+            self._approver,
+            Belongings(
+                blobs=harness.blobs(self.session.id),
+                values=harness.store.values(self.session.id),
+                processes=harness.processes(self.session.id),
+                announce=self._announce,
+            ),
+        )
+
+    async def _watched(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run `work` until it ends, the user interrupts, or the lease is lost."""
+        body = asyncio.ensure_future(work)
+        signals = [
+            asyncio.ensure_future(self.signals.interrupt.wait()),
+            asyncio.ensure_future(self.signals.lost.wait()),
+        ]
+        try:
+            await asyncio.wait([body, *signals], return_when=asyncio.FIRST_COMPLETED)
+            if body.done():
+                return await body
+            body.cancel()
+            await asyncio.wait([body])
+            if self.signals.lost.is_set():
+                raise LeaseLost(f"run {self.run.id} was taken over by another process; this one stops")
+            raise Interrupted
+        except asyncio.CancelledError:
+            body.cancel()
+            await asyncio.wait([body])
+            raise
+        finally:
+            for waiter in signals:
+                waiter.cancel()
+
+    async def _loop(self) -> None:
+        resumed = self.run.epoch > 1
+        await self._freeze_prefix(resumed)
+        if resumed:
+            await settle_after_crash(self)
+            await self._run_calls([self.harness.calls.examine(call, self.scene) for call in self.state.pending()])
+        else:
+            await self._take_advice()
+        while True:
+            await self._take_steering()
+            last = self.state.iterations >= self.harness.limits.iterations
+            if last:
+                await self.commit([Fragment(source="limits", text=_WRAP_UP)])
+            answer, wishes = await self._ask_model(may_call_tools=not last)
+            if not self.state.asked_last:
+                return await self._answered(answer, last)
+            await self._run_calls(wishes)
+            if self.state.failures() >= self.harness.limits.same_failure:
+                raise LimitReached(
+                    f"the same call failed {self.state.failures()} times", remedy="raise limits.same_failure"
+                )
+
+    async def _answered(self, answer: ModelAnswer, ran_out: bool) -> None:
+        if ran_out:
+            reason = f"the limit of {self.harness.limits.iterations} steps is reached (limits.iterations)"
+            await self._finish(RunStatus.FAILED, answer.text, reason)
+        else:
+            await self._finish(RunStatus.DONE, answer.text, "")
+
+    async def _freeze_prefix(self, resumed: bool) -> None:
+        view = SessionView(
+            session_id=self.session.id,
+            workspace=self.session.workspace,
+            surface=self.session.surface,
+            model=self.run.model,
+        )
+        begun = any(isinstance(entry.event, PrefixFrozen) for entry in self.events)
+        last_used = self.session.updated_at
+        self._frozen = await self.harness.prompt.prefix(view, last_used=last_used, resuming=resumed and begun)
+        if self._frozen.reason or not begun:
+            frozen = self._frozen
+            await self.commit(
+                [PrefixFrozen(prefix_epoch=frozen.epoch, fingerprint=frozen.fingerprint, reason=frozen.reason)]
+            )
+
+    async def _take_advice(self) -> None:
+        advice = await self.harness.advisor.advise(self.scene.situation)
+        events: list[AnyEvent] = []
+        if advice.items or advice.hints or advice.behind:
+            events.append(AdviceGiven(items=advice.items, hints=advice.hints, behind=advice.behind))
+        plan = self.harness.build_plan(self.state.request, advice)
+        if plan.pending:
+            events.append(PlanChanged(plan=plan, reason="learned workflow"))
+        if advice.hints:
+            events.append(Fragment(source="advice", text="\n".join(advice.hints)))
+        if events:
+            await self.commit(events)
+
+    async def _take_steering(self) -> None:
+        """Messages that join the turn at this step."""
+        if not self.signals.steering:
+            return
+        self.signals.steering = False
+        messages = await self.harness.store.inbox.take(self.session.id, self.run.id, InboxMode.STEER)
+        if messages:
+            await self.commit(
+                [UserMessage(text=item.text, inbox_id=item.id, mode=InboxMode.STEER) for item in messages]
+            )
+
+    async def _ask_model(self, *, may_call_tools: bool) -> tuple[ModelAnswer, list[Wish]]:
+        """Ask, then journal the answer with the calls that were refused and the intents of those that start at once."""
+        self._flush()
+        attempts: list[ModelCalled] = []
+        request = ModelRequest(
+            prefix=self._frozen.prefix,
+            transcript=self.transcript,
+            may_call_tools=may_call_tools,
+            max_tokens=self.harness.max_tokens,
+        )
+
+        def report(called: ModelCalled) -> None:
+            attempts.append(called)
+            if called.failure is not None:
+                self.harness.sink.event(self.run.id, called)
+
+        try:
+            answer = await self.harness.router.answer(
+                request, lambda text: self.harness.sink.text(self.run.id, text), report
+            )
+        except ModelError:
+            await self.commit(attempts)
+            raise
+        calls = self._with_unique_ids(answer.calls) if may_call_tools else []
+        said = AssistantMessage(text=answer.text, calls=tuple(calls), stop=answer.stop)
+        examined = [self.harness.calls.examine(call, self.scene) for call in calls]
+        refused = [found for found in examined if isinstance(found, CallFinished)]
+        wishes = [found for found in examined if isinstance(found, Wish)]
+        await self.commit([*attempts, said, *refused, *self._first_intents(wishes)])
+        return answer, wishes
+
+    def _with_unique_ids(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
+        """Some endpoints count their call ids anew in every answer; in a run each must be its own."""
+        unique: list[ToolCall] = []
+        taken = set(self.state.asked)
+        for call in calls:
+            name, number = call.id, 1
+            while name in taken:
+                number += 1
+                name = f"{call.id}_{number}"
+            taken.add(name)
+            same = name == call.id
+            unique.append(
+                call if same else ToolCall(id=name, name=call.name, arguments=call.arguments, problem=call.problem)
+            )
+        return unique
+
+    def _first_intents(self, wishes: list[Wish]) -> list[AnyEvent]:
+        """Intents of the first wave, where nobody must be asked: they ride on the answer's commit."""
+        desk = self.harness.calls
+        ready = waves(wishes)[0] if wishes else []
+        if any(desk.must_ask(wish, self.scene) or wish.spec.needs for wish in ready):
+            return []
+        return [desk.intent(wish, self.scene) for wish in ready]
+
+    async def _run_calls(self, examined: Sequence[Wish | CallFinished]) -> None:
+        """Run calls in waves; each wave's intents are committed before any of its calls begins."""
+        desk, scene = self.harness.calls, self.scene
+        await self.commit([found for found in examined if isinstance(found, CallFinished)])
+        wishes = [found for found in examined if isinstance(found, Wish)]
+        for wave in waves(wishes):
+            allowed: list[Wish] = []
+            intents: list[AnyEvent] = []
+            for wish in wave:
+                refusal = await desk.permit(wish, scene)
+                if refusal:
+                    await self.commit(refusal)
+                    continue
+                allowed.append(wish)
+                if wish.call.id not in self.state.intended:
+                    intents.append(desk.intent(wish, scene))
+            if intents:
+                await self.commit(intents)
+            await self._run_wave(allowed)
+
+    async def _run_wave(self, wave: Sequence[Wish]) -> None:
+        limit = self.harness.limits.parallel_calls
+        for start in range(0, len(wave), limit):
+            part = wave[start : start + limit]
+            if len(part) == 1:
+                await self.run_call(part[0])
+            else:
+                await _all([self.run_call(wish) for wish in part])
+
+    async def run_call(self, wish: Wish, *, again: bool = False) -> None:
+        """Run one journaled call and commit its result. `again` when it began once before a crash."""
+        earlier = self.state.intended.get(wish.call.id) if again else None
+        await self.commit(await self.harness.calls.run(wish, self.scene, earlier))
+
+    async def _announce(self, call_id: str, spawned: Spawned) -> None:
+        await self.commit(
+            [
+                ProcessSpawned(
+                    call_id=call_id,
+                    process=spawned.process,
+                    identity=spawned.identity,
+                    background=spawned.background,
+                    command=self.harness.redactor.redact(spawned.command),
+                    log=spawned.log,
+                )
+            ]
+        )
+
+    async def _finish(self, status: RunStatus, answer: str, reason: str) -> None:
+        """Close every open call and the run, in one commit."""
+        closing: list[AnyEvent] = []
+        for call in self.state.pending():
+            intent = self.state.intended.get(call.id)
+            doubtful = intent is not None and intent.effect is Effect.ONCE
+            closing.append(in_doubt(call) if doubtful else interrupted(call))
+        outcome = Outcome(status=status, reason=reason)
+        await self.commit([*closing, RunFinished(answer=answer, status=status, outcome=outcome)])
+
+    async def commit(self, events: Sequence[AnyEvent]) -> None:
+        """Journal events and take them into account. Cancelling waits for the write that is under way."""
+        if not events:
+            return
+        writing = asyncio.ensure_future(self.harness.store.journal.append(self.run.id, self.run.epoch, events))
+        try:
+            self._applied(await asyncio.shield(writing))
+        except asyncio.CancelledError:
+            await asyncio.wait([writing])
+            if not writing.cancelled() and writing.exception() is None:
+                self._applied(writing.result())
+            raise
+
+    def _applied(self, recorded: Sequence[Recorded]) -> None:
+        for entry in recorded:
+            self.state.apply(entry.event)
+            self.events.append(entry)
+            if isinstance(entry.event, UserMessage | Fragment | AssistantMessage | CallFinished):
+                self._fresh.append(entry)
+            if not (isinstance(entry.event, ModelCalled) and entry.event.failure):
+                self.harness.sink.event(self.run.id, entry.event)
+
+    def _flush(self) -> None:
+        """New messages enter the transcript in the journal's order, which is the order a resumed run reads."""
+        for entry in sorted(self._fresh, key=lambda entry: entry.seq):
+            event = entry.event
+            if isinstance(event, UserMessage | Fragment | AssistantMessage | CallFinished):
+                self.transcript.append(event)
+        self._fresh.clear()
+
+
+async def _all(work: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Run coroutines at the same time; when one fails or we are cancelled, none is left running."""
+    tasks = [asyncio.ensure_future(item) for item in work]
+    try:
+        await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        raise

@@ -1,0 +1,48 @@
+"""What every model looks like to the harness."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from ..types.base import Value
+from ..types.events import Usage
+from ..types.tools import ToolCall
+from .request import ModelRequest
+
+TextListener = Callable[[str], None]
+
+
+class ProviderOptions(Value, frozen=True, kw_only=True):
+    """What a provider needs to connect. Keys come from the environment and are never stored."""
+
+    model: str
+    base_url: str = ""
+    api_key: str = ""
+    timeout: float = 120.0
+    connect_timeout: float = 10.0
+
+
+class ModelAnswer(Value, frozen=True, kw_only=True):
+    """A complete answer. An answer that broke off is an error, never a part of one."""
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    stop: str = ""
+    usage: Usage = Usage()
+
+
+class ModelClient(Protocol):
+    """One model behind one endpoint. Stateless: everything it knows is in the request."""
+
+    @property
+    def provider(self) -> str: ...
+
+    @property
+    def model(self) -> str: ...
+
+    async def answer(self, request: ModelRequest, on_text: TextListener) -> ModelAnswer:
+        """The answer to `request`, streamed to `on_text` as it comes. Raises ModelError."""
+
+    async def close(self) -> None:
+        """Let go of connections."""

@@ -1,0 +1,71 @@
+"""Requests as stable bytes.
+
+The transcript only grows, so each message is serialised once per wire format and a request body is joined from those
+pieces: the cost of an iteration does not grow with the conversation, and the prefix never changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ..types.base import Value
+from ..types.events import AssistantMessage, Message, UserMessage
+
+
+class ToolDeclaration(Value, frozen=True, kw_only=True):
+    """A tool as the model is told of it."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class Prefix(Value, frozen=True, kw_only=True):
+    """The frozen part of every request of an epoch."""
+
+    system: str
+    tools: tuple[ToolDeclaration, ...]
+
+
+class Transcript:
+    """An append-only conversation that remembers its own serialised pieces."""
+
+    def __init__(self, messages: Sequence[Message] = ()) -> None:
+        self._messages: list[Message] = list(messages)
+        self._pieces: dict[str, list[bytes]] = {}
+        self.assistant_messages = sum(isinstance(message, AssistantMessage) for message in messages)
+
+    def append(self, message: Message) -> None:
+        """Add a message at the end; there is no other way to change a transcript."""
+        self._messages.append(message)
+        self.assistant_messages += isinstance(message, AssistantMessage)
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self._messages)
+
+    def since_last_request(self) -> list[Message]:
+        """The messages from the last thing the user said that began a run, that one included."""
+        for place in range(len(self._messages) - 1, -1, -1):
+            message = self._messages[place]
+            if isinstance(message, UserMessage) and message.mode == "queue":
+                return self._messages[place:]
+        return list(self._messages)
+
+    def pieces(self, wire: str, serialise: Callable[[Message], bytes]) -> list[bytes]:
+        """All messages in a wire format; only those added since the last call are serialised."""
+        known = self._pieces.setdefault(wire, [])
+        known.extend(serialise(message) for message in self._messages[len(known) :])
+        return known
+
+
+class ModelRequest(Value, frozen=True, kw_only=True):
+    """Everything a model is given."""
+
+    prefix: Prefix
+    transcript: Transcript
+    may_call_tools: bool = True
+    max_tokens: int = 0

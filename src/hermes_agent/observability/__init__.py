@@ -1,0 +1,1 @@
+"""What can be watched: every event goes to every sink, and no sink can hold a run up."""

@@ -1,0 +1,1 @@
+"""State: one append-only journal and its projections, on SQLite or PostgreSQL."""

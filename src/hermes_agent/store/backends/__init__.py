@@ -1,0 +1,1 @@
+"""One module per database engine; nothing outside this folder knows a dialect."""

@@ -1,0 +1,90 @@
+"""The command group: lazy commands, and errors as one line with a remedy."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping
+
+import click
+
+from ...types.errors import HermesError
+from ...version import __version__
+from .console import Console, print_json
+
+
+class LazyGroup(click.Group):
+    """Knows its commands by name and summary; imports `cli/NAME.py` when one is called."""
+
+    def __init__(self, commands: Mapping[str, str]) -> None:
+        super().__init__(
+            name="hermes",
+            help="Hermes does tasks on your machine through tools, and never loses work.",
+            context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        )
+        self._summaries = commands
+        self.params.append(
+            click.Option(
+                ["-V", "--version"],
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                help="Print the version.",
+                callback=_print_version,
+            )
+        )
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._summaries)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._summaries:
+            return None
+        command = importlib.import_module(f"{__package__}.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self._summaries and not args[0].startswith("-"):
+            import difflib
+
+            close = difflib.get_close_matches(args[0], self._summaries, n=1)
+            hint = f"did you mean `hermes {close[0]}`?" if close else "`hermes --help` lists them"
+            ctx.fail(f"there is no command {args[0]!r}; {hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self._summaries.items()))
+
+
+def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        click.echo(f"hermes {__version__}")
+        ctx.exit()
+
+
+def run_command(commands: Mapping[str, str]) -> int:
+    """Run the command line and return its exit code: 0 done, 1 failed, 2 usage, 130 interrupted."""
+    try:
+        code = LazyGroup(commands).main(prog_name="hermes", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Abort:
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except HermesError as error:
+        if "--json" in sys.argv:
+            print_json({"error": str(error), "remedy": error.advice})
+        else:
+            Console().fail(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

@@ -1,0 +1,34 @@
+"""The `hermes` command. Commands are listed here and imported when they are called."""
+
+from __future__ import annotations
+
+import sys
+
+from ...version import __version__
+
+COMMANDS = {
+    "run": "Do one task in the current directory.",
+    "chat": "Talk with the agent in this terminal.",
+    "sessions": "List, show, search, export and delete sessions.",
+    "resume": "Go on with runs that were interrupted.",
+    "status": "What is running, waiting and interrupted.",
+    "tools": "Which tools the agent has.",
+    "config": "Show and change settings.",
+    "doctor": "Check the installation and say what to do.",
+    "demo": "Watch a run survive kill -9, without key or network.",
+    "completion": "Print the completion script for a shell.",
+}
+
+
+def main() -> None:
+    """Entry point. `--version` is answered before anything is imported."""
+    if sys.argv[1:] in (["--version"], ["-V"]):
+        print(f"hermes {__version__}")
+        return
+    from .group import run_command
+
+    sys.exit(run_command(COMMANDS))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Where commands run, and how they are told apart, watched and ended."""

@@ -1,0 +1,138 @@
+"""A background command as the agent sees it: files in a folder and an identity, the same before and after a restart."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...types.text import decode
+from ...types.tools import Spawned
+from .gate import Gated
+from .identity import Life, life_of
+
+_KEEPER = Path(__file__).with_name("keeper.py")
+_LOOK_BACK = 1 << 20
+_TRIES = 20
+_PAUSE = 0.001
+
+
+class BackgroundFiles:
+    """The files of one background command: what it printed, what it reads, how it ended."""
+
+    def __init__(self, log: Path) -> None:
+        self.log = log
+        self.older = log.with_name(log.name + ".1")
+        self.stdin = log.with_suffix(".in")
+        self.exit = log.with_suffix(".exit")
+        self._at = log.with_name(log.name + ".at")
+
+    def keeper(self, argv: Sequence[str], limit: int) -> list[str]:
+        """The argv of the process that keeps the command."""
+        python = sys.executable or "python3"
+        return [python, "-I", "-S", str(_KEEPER), str(self.log), str(self.stdin), str(self.exit), str(limit), *argv]
+
+    def prepare(self) -> None:
+        """Make the pipe the command reads from."""
+        os.mkfifo(self.stdin, 0o600)
+
+    def remove(self) -> None:
+        """Leave nothing behind."""
+        for path in (self.log, self.older, self.stdin, self.exit, self._at):
+            path.unlink(missing_ok=True)
+
+    def tail(self) -> tuple[int, bytes]:
+        """How many bytes were ever printed, and the last megabyte of them."""
+        begins, current, size = self._begins(), b"", 0
+        for _ in range(_TRIES):
+            found = _tail(self.log, _LOOK_BACK)
+            now = self._begins()
+            if found is not None and now == begins:
+                current, size = found
+                break
+            begins = now
+            time.sleep(_PAUSE)
+        older = _tail(self.older, _LOOK_BACK - len(current)) if begins and len(current) < _LOOK_BACK else None
+        return begins + size, (older[0] if older else b"") + current
+
+    def _begins(self) -> int:
+        try:
+            return int(self._at.read_text())
+        except (OSError, ValueError):
+            return 0
+
+
+def _tail(path: Path, limit: int) -> tuple[bytes, int] | None:
+    """The last bytes of a file and its size; None when there is no such file."""
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(size - limit, 0))
+            return file.read(limit), size
+    except FileNotFoundError:
+        return None
+
+
+class Background:
+    """One background command. `gated` is there only when this very process started it."""
+
+    def __init__(self, spawned: Spawned, gated: Gated | None = None) -> None:
+        self.spawned = spawned
+        self.files = BackgroundFiles(Path(spawned.log))
+        self._gated = gated
+        self._seen = 0
+
+    def exit_code(self) -> int | None:
+        """How it ended, if that was written down; negative for a signal."""
+        try:
+            return int(self.files.exit.read_text())
+        except (OSError, ValueError):
+            return None
+
+    def life(self) -> Life:
+        """Whether the command runs. It has ended when its end was written down or its keeper is gone."""
+        if self._gated is not None:
+            self._gated.reap()
+        if self.exit_code() is not None:
+            return Life.DEAD
+        life = life_of(self.spawned.identity)
+        return Life.DEAD if self.exit_code() is not None else life
+
+    def state(self) -> str:
+        """In a few words, for the model."""
+        match self.life(), self.exit_code():
+            case Life.ALIVE, _:
+                return f"running (pid {self.spawned.identity.pid})"
+            case Life.UNKNOWN, _:
+                return "on another machine; its state is not known here"
+            case _, None:
+                return "ended; its exit code is not known"
+            case _, int(code) if code < 0:
+                return f"ended by signal {-code}"
+            case _, code:
+                return f"ended with exit code {code}"
+
+    def ended_by_us(self, number: int) -> None:
+        """Write down that it was ended by a signal, if it did not say so itself."""
+        if self.exit_code() is None:
+            with contextlib.suppress(OSError):
+                self.files.exit.write_text(str(-number))
+
+    def news(self) -> tuple[str, int]:
+        """What it printed since the last look, and how many bytes before that were passed by."""
+        end, data = self.files.tail()
+        unseen = max(end - self._seen, 0)
+        fresh = data[-unseen:] if unseen else b""
+        self._seen += unseen
+        return decode(fresh), unseen - len(fresh)
+
+    def write(self, text: str) -> int:
+        """Put text on its input. Raises OSError when nobody reads it any more or it is full."""
+        descriptor = os.open(self.files.stdin, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            return os.write(descriptor, text.encode("utf-8", "replace"))
+        finally:
+            os.close(descriptor)

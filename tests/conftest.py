@@ -1,0 +1,50 @@
+"""Fixtures for every test: a home of its own, and the store on both databases."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from hermes_agent.store.open import Store, open_store
+from tests.postgres_cluster import PostgresCluster, find_initdb
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """An empty folder in the place of HERMES_HOME."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def postgres_cluster() -> Iterator[PostgresCluster]:
+    """One server for the whole test run. Its absence is visible, and an error where CI promises it."""
+    if find_initdb() is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("PostgreSQL's server is not installed, and CI=true promises it")
+        pytest.skip("PostgreSQL's server is not installed")
+    with PostgresCluster(fast=True) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def postgres_url(postgres_cluster: PostgresCluster) -> str:
+    """A fresh, empty PostgreSQL database."""
+    return postgres_cluster.create_database(f"test_{uuid4().hex}")
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def store_url(request: pytest.FixtureRequest) -> str:
+    """A fresh database of each kind: the empty URL is SQLite in the home."""
+    return "" if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
+
+
+@pytest.fixture
+def store(store_url: str, home: Path) -> Iterator[Store]:
+    """An open store on a fresh database."""
+    opened = open_store(store_url, home)
+    yield opened
+    opened.close()
