@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import zlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from hermes_agent.types.events import (
     AssistantMessage,
     CallFinished,
     Fragment,
+    InboxMode,
     Recorded,
     RunStarted,
     UserMessage,
@@ -112,7 +114,7 @@ def test_the_transcript_runs_over_all_runs_of_a_session(store: Store) -> None:
         note = Fragment(source="plan", text="next")
         first = await store.journal.append(run.id, run.epoch, [said, SAMPLES[6], done, note])
         await finish(store, run)
-        await store.inbox.put(run.session_id, "second", SAMPLES[1].mode)  # type: ignore[union-attr]
+        await store.inbox.put(run.session_id, "second", InboxMode.QUEUE)
         again = await store.runs.begin(run.session_id, "me", "scripted")
         assert again is not None
         messages = await store.journal.transcript(run.session_id)
@@ -214,8 +216,6 @@ def test_a_version_from_the_future_is_refused_and_nonsense_is_damage() -> None:
 
 
 def encode_crc(payload: str) -> int:
-    import zlib
-
     return zlib.crc32(payload.encode())
 
 

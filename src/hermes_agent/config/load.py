@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,12 @@ import msgspec
 
 from ..types.base import Value
 from ..types.errors import ConfigError
+from ..types.tools import Capability
 from .settings import Group, Settings
 
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
+_LARGEST = 1 << 20
+_DEEPEST = 16
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "TMPDIR")
 
 
@@ -54,13 +57,26 @@ def config_path(home: Path) -> Path:
 def load_settings(home: Path) -> Settings:
     """The configuration under `home`; the defaults where there is no file."""
     path = config_path(home)
+    text = read_config(path)
+    return Settings() if text is None else parse_settings(text, str(path))
+
+
+def read_config(path: Path) -> str | None:
+    """The text of a configuration file with its line ends as they are; None when there is no file."""
     try:
-        text = path.read_text(encoding="utf-8")
+        data = path.read_bytes()
     except FileNotFoundError:
-        return Settings()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read {path}: {error}") from error
-    return parse_settings(text, str(path))
+        return None
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
+    if len(data) > _LARGEST:
+        raise ConfigError(f"{path}: the file is larger than {_LARGEST} bytes")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8", "replace")
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        raise ConfigError(f"{path}: line {line}, column {column}: not UTF-8 text") from error
 
 
 def parse_settings(text: str, where: str) -> Settings:
@@ -74,18 +90,21 @@ def parse_settings(text: str, where: str) -> Settings:
 
 
 def parse_yaml(text: str, where: str) -> dict[str, Any]:
-    """A YAML mapping. Aliases are refused: they make small files huge."""
+    """A YAML mapping. Aliases are refused, because they make small files huge, and so is deep nesting."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text, Loader=loader)):
-            raise ConfigError(f"{where}: YAML aliases (*name) are not allowed")
+        _refuse_bombs(yaml.scan(text, Loader=loader), where)
         data = yaml.load(text, Loader=loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        place = f" line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise ConfigError(f"{where}:{place}: {error.problem or error.context}") from error
+        place = f" line {mark.line + 1}, column {mark.column + 1}:" if mark else ""
+        raise ConfigError(f"{where}:{place} {error.problem or error.context}") from error
+    except yaml.reader.ReaderError as error:
+        before = text[: error.position]
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        raise ConfigError(f"{where}: line {line}, column {column}: {error.reason}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(f"{where}: {str(error).splitlines()[0] if str(error) else 'not valid YAML'}") from error
     if data is None:
@@ -93,6 +112,26 @@ def parse_yaml(text: str, where: str) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise ConfigError(f"{where}: the file must be a mapping of sections, not a {type(data).__name__}")
     return data
+
+
+def _refuse_bombs(tokens: Iterable[Any], where: str) -> None:
+    import yaml
+
+    opening = (
+        yaml.FlowSequenceStartToken,
+        yaml.FlowMappingStartToken,
+        yaml.BlockSequenceStartToken,
+        yaml.BlockMappingStartToken,
+    )
+    closing = (yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken, yaml.BlockEndToken)
+    depth = 0
+    for token in tokens:
+        place = f"{where}: line {token.start_mark.line + 1}, column {token.start_mark.column + 1}"
+        if isinstance(token, yaml.AliasToken):
+            raise ConfigError(f"{place}: YAML aliases (*name) are not allowed")
+        depth += isinstance(token, opening) - isinstance(token, closing)
+        if depth > _DEEPEST:
+            raise ConfigError(f"{place}: nested too deeply")
 
 
 def _with_default_permissions(data: dict[str, Any]) -> dict[str, Any]:
@@ -104,20 +143,27 @@ def _with_default_permissions(data: dict[str, Any]) -> dict[str, Any]:
     return {**data, "permissions": {**defaults, **given}}
 
 
-def _refuse_unknown(data: Mapping[str, Any], kind: type[Group], where: str, path: str) -> None:
+def _refuse_unknown(data: Mapping[Any, Any], kind: type[Group], where: str, path: str) -> None:
     fields = {field.name: field.type for field in msgspec.structs.fields(kind)}
+    _refuse_strangers(data, list(fields), where, path)
     for key, value in data.items():
-        if key not in fields:
-            close = difflib.get_close_matches(str(key), fields, n=1)
-            hint = f"; did you mean {path}{close[0]}?" if close else f"; known are: {', '.join(fields)}"
-            raise ConfigError(f"{where}: unknown key {path}{key}{hint}")
         section = fields[key]
         if isinstance(section, type) and issubclass(section, Group) and isinstance(value, dict):
             _refuse_unknown(value, section, where, f"{path}{key}.")
+        elif key == "permissions" and isinstance(value, dict):
+            _refuse_strangers(value, [capability.value for capability in Capability], where, f"{path}{key}.")
+
+
+def _refuse_strangers(data: Mapping[Any, Any], known: list[str], where: str, path: str) -> None:
+    for key in data:
+        if key not in known:
+            close = difflib.get_close_matches(str(key), known, n=1)
+            hint = f"did you mean {path}{close[0]}?" if close else f"known are: {', '.join(known)}"
+            raise ConfigError(f"{where}: unknown key {path}{key}; {hint}")
 
 
 def _readable(message: str) -> str:
     """msgspec's error with our way to name a place."""
     text, _, place = message.partition(" - at `")
-    place = place.rstrip("`").removeprefix("key in ").removeprefix("$.").removeprefix("`$.")
+    place = place.rstrip("`").removeprefix("$.").replace("[...]", "")
     return f"{place}: {text}" if place else text

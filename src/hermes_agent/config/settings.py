@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
 
 from ..types.tools import Capability
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+CountOrNone = Annotated[int, msgspec.Meta(ge=0)]
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -33,29 +38,29 @@ class ModelSettings(Group, frozen=True, kw_only=True):
 
     name: str = ""
     base_url: str = ""
-    timeout: float = 120.0
-    connect_timeout: float = 10.0
-    attempts: int = 4
-    max_tokens: int = 0
+    timeout: Seconds = 120.0
+    connect_timeout: Seconds = 10.0
+    attempts: Count = 4
+    max_tokens: CountOrNone = 0
 
 
 class StoreSettings(Group, frozen=True, kw_only=True):
     """Where state lives. An empty URL is SQLite under the home."""
 
     url: str = ""
-    lease_seconds: float = 15.0
+    lease_seconds: Seconds = 15.0
 
 
 class LimitSettings(Group, frozen=True, kw_only=True):
     """What one request may use."""
 
-    iterations: int = 90
-    seconds: float = 3600.0
-    retries: int = 4
-    call_retries: int = 2
-    same_failure: int = 5
-    parallel_calls: int = 8
-    tool_output: int = 16_000
+    iterations: Count = 90
+    seconds: Seconds = 3600.0
+    retries: CountOrNone = 4
+    call_retries: CountOrNone = 2
+    same_failure: Count = 5
+    parallel_calls: Count = 8
+    tool_output: Count = 16_000
 
 
 def _default_permissions() -> dict[Capability, Verdict]:
@@ -70,27 +75,27 @@ def _default_permissions() -> dict[Capability, Verdict]:
 class ApprovalSettings(Group, frozen=True, kw_only=True):
     """How long a question waits. No answer in time is no."""
 
-    timeout: float = 300.0
+    timeout: Seconds = 300.0
 
 
 class RuntimeSettings(Group, frozen=True, kw_only=True):
     """What happens at start and between processes."""
 
     resume: Resume = Resume.AUTO
-    heartbeat: float = 1.0
+    heartbeat: Seconds = 1.0
 
 
 class PromptSettings(Group, frozen=True, kw_only=True):
     """What the frozen prefix holds, and how long a provider's cache is believed to keep it."""
 
     identity: str = ""
-    cache_minutes: float = 60.0
+    cache_minutes: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 60.0
 
 
 class RetentionSettings(Group, frozen=True, kw_only=True):
     """How long unused sessions are kept; 0 is for ever."""
 
-    days: float = 0.0
+    days: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 0.0
 
 
 class Settings(Group, frozen=True, kw_only=True):

@@ -269,7 +269,7 @@ class Calls:
             result = _timed_out(wish.spec) if limit.expired() else _raised(error)
         except DeclarationBroken as error:
             result = ToolResult(ok=False, text=str(error), error="undeclared")
-        except Exception as error:  # noqa: BLE001 - the tool boundary: whatever a tool raises becomes a result
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the tool boundary: whatever is raised becomes a result
             result = _raised(error)
         return self._finished(result, scene), _status(result, wish.spec), tuple(watch.refusals)
 
@@ -340,7 +340,7 @@ def _timed_out(spec: ToolSpec) -> ToolResult:
     )
 
 
-def _raised(error: Exception) -> ToolResult:
+def _raised(error: BaseException) -> ToolResult:
     """An exception as data. Passing troubles of the network and the system are worth another try."""
     passing = isinstance(error, ConnectionError | TimeoutError | InterruptedError | BlockingIOError)
     text = error.explain() if isinstance(error, HermesError) else f"{type(error).__name__}: {error}"

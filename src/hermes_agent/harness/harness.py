@@ -17,8 +17,8 @@ from ..types.plan import ActivePlan
 from ..types.sinks import EventSink
 from .calls import Calls
 from .prompt import PromptBuilder
-from .signals import Signals
 from .redacted import RedactedBlobs
+from .signals import Signals
 from .turn import Turn
 
 

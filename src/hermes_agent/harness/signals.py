@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 
-class Interrupted(Exception):  # noqa: N818 - a signal, not an error
+class Interrupted(Exception):
     """The user, or a message that interrupts, ended the turn."""
 
 

@@ -29,8 +29,8 @@ class RunState:
         self.started: RunStarted | None = None
         self.request = ""
         self.iterations = 0
-        self.asked_last = False
         self.asked: dict[str, ToolCall] = {}
+        self._open: dict[str, ToolCall] = {}
         self.intended: dict[str, CallIntended] = {}
         self.finished: dict[str, CallFinished] = {}
         self.spawned: list[ProcessSpawned] = []
@@ -53,8 +53,8 @@ class RunState:
                 self.request = text
             case AssistantMessage(calls=calls):
                 self.iterations += 1
-                self.asked_last = bool(calls)
                 self.asked.update((call.id, call) for call in calls)
+                self._open.update((call.id, call) for call in calls)
             case CallIntended(call_id=call_id):
                 self.intended[call_id] = event
             case ProcessSpawned():
@@ -72,6 +72,7 @@ class RunState:
 
     def _call_finished(self, event: CallFinished) -> None:
         self.finished[event.call_id] = event
+        self._open.pop(event.call_id, None)
         intent = self.intended.get(event.call_id)
         if event.status is CallStatus.OK:
             self.succeeded.add(event.tool)
@@ -88,7 +89,7 @@ class RunState:
 
     def pending(self) -> list[ToolCall]:
         """Calls that were asked for and have no result yet, in the order they were asked."""
-        return [call for call in self.asked.values() if call.id not in self.finished]
+        return list(self._open.values())
 
     def repeated(self, digest: str) -> CallFinished | None:
         """The result of an identical effect-free call of this run, if nothing has had an effect since."""

@@ -20,6 +20,7 @@ from ..types.events import (
     AnyEvent,
     AssistantMessage,
     CallFinished,
+    DeliveryIntended,
     Fragment,
     InboxMode,
     ModelCalled,
@@ -154,21 +155,22 @@ class Turn:
             last = self.state.iterations >= self.harness.limits.iterations
             if last:
                 await self.commit([Fragment(source="limits", text=_WRAP_UP)])
-            answer, wishes = await self._ask_model(may_call_tools=not last)
-            if not self.state.asked_last:
-                return await self._answered(answer, last)
+            wishes = await self._ask_model(may_call_tools=not last)
+            if self.state.result is not None:
+                return
             await self._run_calls(wishes)
             if self.state.failures() >= self.harness.limits.same_failure:
                 raise LimitReached(
                     f"the same call failed {self.state.failures()} times", remedy="raise limits.same_failure"
                 )
 
-    async def _answered(self, answer: ModelAnswer, ran_out: bool) -> None:
-        if ran_out:
-            reason = f"the limit of {self.harness.limits.iterations} steps is reached (limits.iterations)"
-            await self._finish(RunStatus.FAILED, answer.text, reason)
-        else:
-            await self._finish(RunStatus.DONE, answer.text, "")
+    def _closing(self, status: RunStatus, answer: str, reason: str) -> list[AnyEvent]:
+        """The end of a run, and the intent to show its answer."""
+        outcome = Outcome(status=status, reason=reason)
+        return [
+            RunFinished(answer=answer, status=status, outcome=outcome),
+            DeliveryIntended(surface=self.session.surface),
+        ]
 
     async def _freeze_prefix(self, resumed: bool) -> None:
         view = SessionView(
@@ -210,8 +212,9 @@ class Turn:
                 [UserMessage(text=item.text, inbox_id=item.id, mode=InboxMode.STEER) for item in messages]
             )
 
-    async def _ask_model(self, *, may_call_tools: bool) -> tuple[ModelAnswer, list[Wish]]:
-        """Ask, then journal the answer with the calls that were refused and the intents of those that start at once."""
+    async def _ask_model(self, *, may_call_tools: bool) -> list[Wish]:
+        """Ask, then journal in one commit what the answer leads to: the end of the run, or the calls that were refused
+        and the intents of those that start at once. Returns the calls to run."""
         self._flush()
         attempts: list[ModelCalled] = []
         request = ModelRequest(
@@ -238,8 +241,15 @@ class Turn:
         examined = [self.harness.calls.examine(call, self.scene) for call in calls]
         refused = [found for found in examined if isinstance(found, CallFinished)]
         wishes = [found for found in examined if isinstance(found, Wish)]
-        await self.commit([*attempts, said, *refused, *self._first_intents(wishes)])
-        return answer, wishes
+        follows = [*refused, *self._first_intents(wishes)] if calls else self._ending(answer, may_call_tools)
+        await self.commit([*attempts, said, *follows])
+        return wishes
+
+    def _ending(self, answer: ModelAnswer, was_free: bool) -> list[AnyEvent]:
+        if was_free:
+            return self._closing(RunStatus.DONE, answer.text, "")
+        reason = f"the limit of {self.harness.limits.iterations} steps is reached (limits.iterations)"
+        return self._closing(RunStatus.FAILED, answer.text, reason)
 
     def _with_unique_ids(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
         """Some endpoints count their call ids anew in every answer; in a run each must be its own."""
@@ -320,8 +330,7 @@ class Turn:
             intent = self.state.intended.get(call.id)
             doubtful = intent is not None and intent.effect is Effect.ONCE
             closing.append(in_doubt(call) if doubtful else interrupted(call))
-        outcome = Outcome(status=status, reason=reason)
-        await self.commit([*closing, RunFinished(answer=answer, status=status, outcome=outcome)])
+        await self.commit([*closing, *self._closing(status, answer, reason)])
 
     async def commit(self, events: Sequence[AnyEvent]) -> None:
         """Journal events and take them into account. Cancelling waits for the write that is under way."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,6 @@ from ..tools.sandbox.identity import Life, life_of, own_identity
 from ..types.errors import HermesError, LeaseLost, NotFound
 from ..types.events import (
     DeliveryFinished,
-    DeliveryIntended,
     InboxMode,
     RunFinished,
     RunStarted,
@@ -28,8 +28,8 @@ from ..types.trace import Outcome, RunStatus
 from .engine import Deliver, Finished
 from .lease import Heartbeat
 
-
 HarnessFor = Callable[[str, dict[str, Any]], Harness]
+_DELIVERY_SECONDS = 60.0
 _POLL_FIRST = 0.05
 _POLL_MOST = 0.5
 
@@ -79,6 +79,18 @@ class InlineEngine:
             if isinstance(failure, BaseException) and not isinstance(failure, HermesError):
                 raise failure
         return [finished for finished in done if isinstance(finished, Finished)]
+
+    async def redeliver(self, deliver: Deliver) -> list[Finished]:
+        """Show answers that a crash may have kept from being seen; returns them."""
+        shown = []
+        for run in await self._store.runs.undelivered(self._agent):
+            if not self._abandoned(run, (run.finished_at or 0) + _DELIVERY_SECONDS < time.time()):
+                continue
+            session = await self._store.sessions.get(run.session_id)
+            finished = await self._finished(run.id, session)
+            await self._deliver(run, session, finished, deliver)
+            shown.append(finished)
+        return shown
 
     async def abandoned(self) -> list[Run]:
         """The runs of this agent that nobody drives any more."""
@@ -175,11 +187,9 @@ class InlineEngine:
         return {}
 
     async def _deliver(self, run: Run, session: Session, finished: Finished, deliver: Deliver) -> None:
-        """Showing the answer is an effect like any other: intent, effect, result."""
-        journal = self._store.journal
-        await journal.append(run.id, run.epoch, [DeliveryIntended(surface=session.surface)])
+        """Showing the answer is an effect like any other: its intent was journaled with the answer."""
         await deliver(finished)
-        await journal.append(run.id, run.epoch, [DeliveryFinished(surface=session.surface)])
+        await self._store.journal.append(run.id, run.epoch, [DeliveryFinished(surface=session.surface)])
 
     async def _finished(self, run_id: str, session: Session) -> Finished:
         for recorded in await self._store.journal.run_events(run_id):

@@ -83,6 +83,30 @@ class Inbox:
         """
         return await self._database.write(lambda connection: take(connection, session_id, run_id, mode))
 
+    async def waiting_everywhere(self) -> list[tuple[str, Waiting, float]]:
+        """Every message of every session that no run has taken, with its session and when it came."""
+
+        def unit(connection: Connection) -> list[tuple[str, Waiting, float]]:
+            rows = connection.run(
+                "SELECT session_id, id, mode, text, options, at FROM inbox WHERE run_id IS NULL"
+                " ORDER BY session_id, ordinal"
+            )
+            return [
+                (row[0], Waiting(id=row[1], mode=InboxMode(row[2]), text=row[3], options=json.loads(row[4])), row[5])
+                for row in rows
+            ]
+
+        return await self._database.read(unit)
+
+    async def texts(self, limit: int) -> list[str]:
+        """The last messages of all sessions, newest first: what a prompt offers as history."""
+
+        def unit(connection: Connection) -> list[str]:
+            rows = connection.run("SELECT text FROM inbox WHERE text <> '' ORDER BY id DESC LIMIT ?", (limit,))
+            return [str(text) for (text,) in rows]
+
+        return await self._database.read(unit)
+
     async def withdraw(self, message_id: str) -> bool:
         """Take a message back if no run has it yet."""
 

@@ -8,6 +8,7 @@ from ..types.events import (
     CallFinished,
     CallIntended,
     Decided,
+    DeliveryFinished,
     ModelCalled,
     RunFinished,
 )
@@ -33,6 +34,7 @@ _MODEL_CALLED = (
 _DECIDED = "INSERT INTO decisions (run_id, seq, session_id, subject, choice, reason, at) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _RUN_CLOSED = "UPDATE runs SET status = ?, finished_at = ?, lease_until = 0 WHERE id = ?"
 _SESSION_USED = "UPDATE sessions SET updated_at = ? WHERE id = ?"
+_DELIVERED = "UPDATE outcomes SET delivered_at = ? WHERE run_id = ?"
 _OUTCOME = (
     "INSERT INTO outcomes (run_id, session_id, owner, status, judged_by, reason, at) VALUES (?, ?, ?, ?, ?, ?, ?)"
     " ON CONFLICT (run_id) DO UPDATE SET status = excluded.status, judged_by = excluded.judged_by,"
@@ -66,6 +68,8 @@ def project(statements: list[Statement], key: tuple[str, str, str], seq: int, at
             statements.append((_SESSION_USED, (at, session_id)))
             judged = (outcome.status.value, outcome.judged_by.value, plain(outcome.reason))
             statements.append((_OUTCOME, (run_id, session_id, owner, *judged, at)))
+        case DeliveryFinished():
+            statements.append((_DELIVERED, (at, run_id)))
         case _:
             return
 

@@ -141,6 +141,16 @@ class Runs:
 
         return await self._database.read(unit)
 
+    async def open_everywhere(self) -> list[tuple[Run, bool]]:
+        """Every open run of every agent, each with whether its lease has run out."""
+
+        def unit(connection: Connection) -> list[tuple[Run, bool]]:
+            now = connection.now()
+            rows = connection.run(f"SELECT {_COLUMNS} FROM runs WHERE status = 'open' ORDER BY id")
+            return [(run, run.lease_until < now) for run in map(_run, rows)]
+
+        return await self._database.read(unit)
+
     async def open_run_of(self, session_id: str) -> tuple[Run, bool] | None:
         """The open run of a session, if there is one, with whether its lease has run out."""
 
@@ -168,6 +178,19 @@ class Runs:
             )
 
         return _run(only(await self._database.read(unit), "run", run_id))
+
+    async def undelivered(self, agent: str) -> list[Run]:
+        """Finished runs whose answer may never have been shown: its delivery was begun and not completed."""
+
+        def unit(connection: Connection) -> list[Run]:
+            rows = connection.run(
+                f"SELECT {_COLUMNS} FROM runs WHERE agent = ? AND id IN"
+                " (SELECT run_id FROM outcomes WHERE delivered_at IS NULL) ORDER BY id",
+                (agent,),
+            )
+            return [_run(row) for row in rows]
+
+        return await self._database.read(unit)
 
     async def of_session(self, session_id: str) -> list[Run]:
         """The runs of a session, oldest first."""

@@ -169,7 +169,10 @@ class Sessions:
         connection.run("DELETE FROM events WHERE run_id IN (SELECT id FROM runs WHERE session_id = ?)", (session_id,))
         for table in _ERASED_BY_SESSION:
             connection.run(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))
-        connection.run("UPDATE outcomes SET reason = '' WHERE session_id = ?", (session_id,))
+        connection.run(
+            "UPDATE outcomes SET reason = '', delivered_at = COALESCE(delivered_at, ?) WHERE session_id = ?",
+            (now, session_id),
+        )
         connection.run(
             "UPDATE tool_calls SET digest = '', error = '', tool = CASE WHEN effect = '' THEN '' ELSE tool END"
             " WHERE session_id = ?",

@@ -134,16 +134,18 @@ def _forgiving(text: str, old: str, new: str, encoding: str) -> Edited | Miss:
 
 
 def _indented_like(block: list[str], old: str, new: str) -> str:
-    """`new` moved in or out by as much as the file's block differs from `old`."""
-    theirs = next(line for line in block if line.strip())
-    given = next(line for line in old.splitlines() if line.strip())
-    have, want = _indent(given), _indent(theirs)
-    if have == want:
-        return new
-    return "".join(
-        want + line[len(have) :] if line.strip() and line.startswith(have) else line
-        for line in new.splitlines(keepends=True)
-    )
+    """`new` with the file's indentation: wherever `old` is indented in some way, the file shows how it should be."""
+    given = old.strip("\r\n").splitlines()
+    known = {_indent(mine): _indent(theirs) for mine, theirs in zip(given, block, strict=True) if mine.strip()}
+    return "".join(_moved(line, known) for line in new.splitlines(keepends=True))
+
+
+def _moved(line: str, known: dict[str, str]) -> str:
+    indent = _indent(line)
+    if not line.strip():
+        return line
+    fitting = max((part for part in known if indent.startswith(part)), key=len, default=None)
+    return line if fitting is None else known[fitting] + line[len(fitting) :]
 
 
 def _indent(line: str) -> str:

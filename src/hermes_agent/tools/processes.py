@@ -24,6 +24,7 @@ from .sandbox.output import Capture, OutputLimits, PipeReader
 
 _DRAIN_SECONDS = 0.3
 _SETTLE_SECONDS = 0.15
+_LISTEN_SECONDS = 3.0
 _LEFT_BEHIND = "processes it left behind were ended; start what should stay with background=true"
 _PIPE_HELD = "a process it started still runs on its own; its further output is not read"
 
@@ -220,6 +221,7 @@ class CallProcesses:
         if entry.life() is not Life.ALIVE:
             return _failed("ended", f"{process} {entry.state()}")
         line = text if text.endswith("\n") else text + "\n"
+        await _until(lambda: entry.listens() or entry.life() is not Life.ALIVE, _LISTEN_SECONDS)
         try:
             written = entry.write(line)
         except BlockingIOError:

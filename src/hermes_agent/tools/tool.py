@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import queue
 import threading
 import typing
 from collections.abc import Callable, Iterable
@@ -82,6 +83,31 @@ class Tool:
         return await value if inspect.isawaitable(value) else value
 
 
+class _Threads:
+    """Daemon threads that wait for the next function. One that hangs is simply not there when the next is needed."""
+
+    def __init__(self) -> None:
+        self._idle: list[queue.SimpleQueue[Callable[[], None]]] = []
+
+    def start(self, work: Callable[[], None]) -> None:
+        """Run `work` in an idle thread, or in a new one."""
+        try:
+            self._idle.pop().put(work)
+        except IndexError:
+            threading.Thread(target=self._serve, args=(work,), name="hermes-tool", daemon=True).start()
+
+    def _serve(self, work: Callable[[], None]) -> None:
+        waiting: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        while True:
+            work()
+            del work
+            self._idle.append(waiting)
+            work = waiting.get()
+
+
+_threads = _Threads()
+
+
 async def in_thread(function: Callable[[], Any]) -> Any:
     """Run `function` in a daemon thread with this task's context variables."""
     loop = asyncio.get_running_loop()
@@ -101,14 +127,19 @@ async def in_thread(function: Callable[[], Any]) -> Any:
         try:
             value = copied.run(function)
         except BaseException as error:  # noqa: BLE001 - the tool boundary: whatever a tool raises is data
-            failure = RuntimeError("StopIteration") if isinstance(error, StopIteration) else error
+            failure = error if isinstance(error, Exception) and not isinstance(error, StopIteration) else _told(error)
         try:
             loop.call_soon_threadsafe(settle, value, failure)
         except RuntimeError:  # the loop ended before the tool did
             return
 
-    threading.Thread(target=work, name="hermes-tool", daemon=True).start()
+    _threads.start(work)
     return await future
+
+
+def _told(error: BaseException) -> RuntimeError:
+    """What must not travel through a future, such as SystemExit, as an error that may."""
+    return RuntimeError(f"{type(error).__name__}: {error}")
 
 
 def tool(
@@ -203,7 +234,6 @@ def _schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 _NOTHING: tuple[Any, ...] = (None, "", [], {}, ())
-_NOISE = ("title", "additionalProperties")
 
 
 def _compact(part: Any, definitions: dict[str, Any], inside: tuple[str, ...]) -> Any:
@@ -218,19 +248,24 @@ def _compact(part: Any, definitions: dict[str, Any], inside: tuple[str, ...]) ->
             raise UsageError(f"the type {name!r} refers to itself", remedy="pass `parameters` with a schema of yours")
         part = {**definitions[name], **{key: value for key, value in part.items() if key != "$ref"}}
         inside = (*inside, name)
-    kept = {
-        key: _compact_map(value, definitions, inside) if key == "properties" else _compact(value, definitions, inside)
-        for key, value in part.items()
-        if key not in _NOISE and not (key == "default" and value in _NOTHING)
-    }
-    if all(isinstance(value, str) for value in kept.get("enum", (0,))):
+    kept: dict[str, Any] = {}
+    for key, value in part.items():
+        match key:
+            case "title":
+                continue
+            case "additionalProperties" if value is False:
+                continue
+            case "default":
+                if value not in _NOTHING:
+                    kept[key] = value
+            case "properties":
+                kept[key] = {name: _compact(one, definitions, inside) for name, one in value.items()}
+            case _:
+                kept[key] = _compact(value, definitions, inside)
+    if "enum" in kept and all(isinstance(value, str) for value in kept["enum"]):
         kept.setdefault("type", "string")
     options = kept.get("anyOf")
     if options and len(options) == 2 and {"type": "null"} in options:
         kept.pop("anyOf")
         kept.update(next(option for option in options if option != {"type": "null"}))
     return kept
-
-
-def _compact_map(parts: dict[str, Any], definitions: dict[str, Any], inside: tuple[str, ...]) -> dict[str, Any]:
-    return {name: _compact(part, definitions, inside) for name, part in parts.items()}

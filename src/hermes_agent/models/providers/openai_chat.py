@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -18,6 +20,7 @@ from ..http import BrokenStream, http_client, server_sent_events
 from ..request import ModelRequest, Prefix
 
 _WIRE = "openai_chat"
+_DRAIN_SECONDS = 0.5
 _DEFAULT_URL = "https://api.openai.com/v1"
 
 
@@ -209,8 +212,10 @@ class OpenAIChat:
     async def _collect(self, chunks: AsyncIterator[bytes], on_text: TextListener) -> ModelAnswer:
         collected = _Collected(on_text)
         try:
-            async for data in server_sent_events(chunks):
+            events = server_sent_events(chunks)
+            async for data in events:
                 if data == b"[DONE]":
+                    await _drained(events)
                     break
                 chunk = _decoded(data)
                 if chunk.error is not None:
@@ -222,6 +227,14 @@ class OpenAIChat:
 
     async def close(self) -> None:
         """Connections belong to the loop, not to this model."""
+
+
+async def _drained(events: AsyncIterator[bytes]) -> None:
+    """Read the end of the response, so that its connection can serve the next request. Never wait long for it."""
+    with contextlib.suppress(TimeoutError, BrokenStream, httpx.HTTPError):
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            async for _ in events:
+                continue
 
 
 def _decoded(data: bytes) -> _Chunk:

@@ -104,9 +104,11 @@ class Postgres:
         return notices
 
     def _version(self, connection: Connection) -> int:
-        if connection.run("SELECT to_regclass(?)", (f"{SCHEMA}.schema_versions",))[0][0] is None:
-            return 0
-        return schema.current_version(connection)
+        """Asks the catalog's tables, not `to_regclass`: its cache does not notice what was made while we waited."""
+        tables = connection.run(
+            "SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = 'schema_versions'", (SCHEMA,)
+        )
+        return schema.current_version(connection) if tables else 0
 
     def _migrate(self, connection: Connection) -> list[str]:
         """Inside the transaction that holds the lock: another process may have migrated while we waited for it."""

@@ -79,8 +79,11 @@ class Sqlite:
     name = "sqlite"
     row_lock = ""
 
-    def __init__(self, path: Path, migrations: Sequence[schema.Migration] | None = None) -> None:
+    def __init__(
+        self, path: Path, migrations: Sequence[schema.Migration] | None = None, mounts: str | None = None
+    ) -> None:
         self.path = path
+        self._mounts = mounts
         self._migrations = migrations or schema.migrations(self.name)
         self._marker = path.with_name(path.name + ".made")
 
@@ -92,7 +95,7 @@ class Sqlite:
 
     def prepare(self) -> Sequence[str]:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        kind = file_system_of(self.path.parent)
+        kind = file_system_of(self.path.parent, self._mounts)
         if kind.startswith(NETWORK_FILE_SYSTEMS):
             raise StoreUnwritable(
                 f"{self.path.parent} is on a network file system ({kind}), where SQLite loses data",

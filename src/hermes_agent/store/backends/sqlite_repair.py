@@ -7,6 +7,7 @@ alone. Work is done on a copy: the damaged file stays as it was found.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import shutil
 import sqlite3
 import tempfile
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from .sqlite import Sqlite
 
 _RANGE = 256
-_LARGEST_ROW_NUMBER = 2**62
+_BARREN_RANGES = 64
+"""Where a table's end is unknown, so many ranges without a readable row are taken for it."""
 _REBUILT = {"runs": ("indexed",)}
 """Columns that tell about the search index, which is made anew and not copied."""
 
@@ -32,7 +34,8 @@ _REBUILT = {"runs": ("indexed",)}
 class Salvage(Value, frozen=True, kw_only=True):
     """What became of the rows of a damaged database, by table, and where the damaged file lies.
 
-    Where not even an index says how many rows there were, `lost` counts the gaps between row numbers.
+    Where not even an index says how many rows there were, `lost` counts the gaps between row numbers, and one more
+    where the table's end is gone: at least so many.
     """
 
     kept: dict[str, int]
@@ -144,34 +147,35 @@ def _copy(source: sqlite3.Connection, target: Connection, table: str) -> tuple[i
         return 0, 0
     names, marks = ", ".join(columns), ", ".join("?" * len(columns))
     insert = f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({marks})"
+    select = f"SELECT rowid, {names} FROM {table} NOT INDEXED"
     first, last = _bounds(source, table)
-    kept = 0
-    for low in range(first, last + 1, _RANGE):
-        for row in _rows(source, f"SELECT {names} FROM {table} NOT INDEXED", low, min(last, low + _RANGE - 1)):
+    kept, newest = 0, first - 1
+    for low, high in _ranges(first, last):
+        rows = list(_rows(source, select, low, high))
+        if last is None and not rows and low > newest + _RANGE * _BARREN_RANGES:
+            break
+        for number, *row in rows:
+            newest = number
             if table != "events" or _is_event(dict(zip(columns, row, strict=True))):
                 target.run(insert, row)
                 kept += 1
-    return kept, max(0, _total(source, table, last - first + 1) - kept)
+    span = (newest + 1 if last is None else last) - first + 1
+    return kept, max(0, _total(source, table, span) - kept)
 
 
-def _bounds(source: sqlite3.Connection, table: str) -> tuple[int, int]:
-    """The first and last row number, or where nobody can tell, a range that holds them; empty for an empty table."""
+def _bounds(source: sqlite3.Connection, table: str) -> tuple[int, int | None]:
+    """The first and last row number; no last one where the page that holds it cannot be read."""
     try:
         first, last = source.execute(f"SELECT MIN(rowid), MAX(rowid) FROM {table} NOT INDEXED").fetchone()
-        return (first, last) if first is not None else (1, 0)
     except sqlite3.DatabaseError:
-        last = 1
-    while last < _LARGEST_ROW_NUMBER and _anything_from(source, table, last):
-        last *= 2
-    return 1, last if last < _LARGEST_ROW_NUMBER else 0
+        return 1, None
+    return (first, last) if first is not None else (1, 0)
 
 
-def _anything_from(source: sqlite3.Connection, table: str, number: int) -> bool:
-    """Whether rows at or behind a number exist or may exist."""
-    try:
-        return bool(source.execute(f"SELECT 1 FROM {table} NOT INDEXED WHERE rowid >= ? LIMIT 1", (number,)).fetchall())
-    except sqlite3.DatabaseError:
-        return True
+def _ranges(first: int, last: int | None) -> Iterator[tuple[int, int]]:
+    """Ranges of row numbers up to `last`, or without end."""
+    starts = itertools.count(first, _RANGE) if last is None else range(first, last + 1, _RANGE)
+    return ((low, low + _RANGE - 1) for low in starts)
 
 
 def _rows(source: sqlite3.Connection, select: str, low: int, high: int) -> Iterator[Row]:

@@ -11,6 +11,43 @@ from ...tools.tool import in_thread
 from ...types.text import visible
 from .console import Console
 
+CHOICES = "[y]es  [n]o  [s]ession: "
+_ANSWERS = {
+    "y": Answer.YES,
+    "yes": Answer.YES,
+    "s": Answer.SESSION,
+    "session": Answer.SESSION,
+    "n": Answer.NO,
+    "no": Answer.NO,
+    "": Answer.NO,
+}
+
+
+def show_question(console: Console, question: Question) -> None:
+    """What is to be approved, with everything that runs."""
+    console.note(f"{question.reason}. May it run, in {question.workspace}?", "yellow")
+    console.note(f"{question.tool} {question.arguments}", "bold")
+
+
+def show_choices(console: Console, question: str, choices: Sequence[str]) -> None:
+    """A question of the model, with the answers to pick from."""
+    console.note(visible(question), "bold")
+    for number, choice in enumerate(choices, 1):
+        console.note(f"  {number}. {visible(choice)}")
+
+
+def approval(said: str) -> Answer | None:
+    """What the person meant; None when that is not clear. Nothing said is no."""
+    return _ANSWERS.get(said.strip().lower())
+
+
+def chosen(said: str, choices: Sequence[str]) -> str | None:
+    """A number picks a choice; anything else is the answer itself."""
+    said = said.strip()
+    if said.isdigit() and 0 < int(said) <= len(choices):
+        return choices[int(said) - 1]
+    return said or None
+
 
 class AtTerminal:
     """Shows a question on stderr and reads the answer from the terminal. One question at a time."""
@@ -18,35 +55,39 @@ class AtTerminal:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._turn = asyncio.Lock()
+        self._reading: asyncio.Future[str] | None = None
 
     async def approve(self, question: Question) -> Answer:
         """Yes, no, or yes for the rest of the session."""
         async with self._turn:
-            self._console.note(f"{question.reason}. May it run, in {question.workspace}?", "yellow")
-            self._console.note(f"{question.tool} {question.arguments}", "bold")
-            said = await self._read("[y]es  [n]o  [s]ession: ")
-        return {"y": Answer.YES, "yes": Answer.YES, "s": Answer.SESSION, "session": Answer.SESSION}.get(said, Answer.NO)
+            show_question(self._console, question)
+            while True:
+                answer = approval(await self._read(CHOICES))
+                if answer is not None:
+                    return answer
 
     async def choose(self, question: str, choices: Sequence[str]) -> str | None:
         """What the person types; a number picks a choice."""
         async with self._turn:
-            self._console.note(visible(question), "bold")
-            for number, choice in enumerate(choices, 1):
-                self._console.note(f"  {number}. {visible(choice)}")
-            said = await self._read("> ")
-        if said.isdigit() and 0 < int(said) <= len(choices):
-            return choices[int(said) - 1]
-        return said or None
+            show_choices(self._console, question, choices)
+            return chosen(await self._read("> "), choices)
 
     async def _read(self, prompt: str) -> str:
+        """A line. A read that nobody waits for any more cannot be taken back, so the next question uses it."""
         sys.stderr.write(prompt)
         sys.stderr.flush()
-        line = await in_thread(sys.stdin.readline)
-        return str(line).strip()
+        if self._reading is None:
+            self._reading = asyncio.ensure_future(in_thread(sys.stdin.readline))
+        line = await asyncio.shield(self._reading)
+        self._reading = None
+        return line
+
+
+def someone_or_nobody(console: Console) -> Approver:
+    """The person at the terminal, where there is one."""
+    return AtTerminal(console) if sys.stdin.isatty() and sys.stderr.isatty() else Nobody()
 
 
 def approver_for(console: Console, *, yes: bool) -> Approver:
     """Who is asked: nobody needs to be with `--yes`, and nobody can be without a terminal."""
-    if yes:
-        return AlwaysYes()
-    return AtTerminal(console) if sys.stdin.isatty() and sys.stderr.isatty() else Nobody()
+    return AlwaysYes() if yes else someone_or_nobody(console)

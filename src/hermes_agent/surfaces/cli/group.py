@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Mapping
@@ -69,16 +70,21 @@ def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> N
 
 def run_command(commands: Mapping[str, str]) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 usage, 130 interrupted."""
+    _tolerant_streams()
     try:
         code = LazyGroup(commands).main(prog_name="hermes", standalone_mode=False)
+        sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.exceptions.Abort:
         return 130
     except click.ClickException as error:
-        error.show()
+        if _wants_json():
+            print_json({"error": error.format_message(), "remedy": "`--help` shows how the command is called"})
+        else:
+            error.show()
         return error.exit_code
     except HermesError as error:
-        if "--json" in sys.argv:
+        if _wants_json():
             print_json({"error": str(error), "remedy": error.advice})
         else:
             Console().fail(error)
@@ -88,3 +94,17 @@ def run_command(commands: Mapping[str, str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _wants_json() -> bool:
+    return "--json" in sys.argv
+
+
+def _tolerant_streams() -> None:
+    """A closed stream is an empty one, and a character the terminal cannot show is no reason to fail."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - as long as the process lives
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - as above
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")

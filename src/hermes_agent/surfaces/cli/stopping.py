@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Callable
 
 from .console import Console
@@ -12,17 +13,35 @@ from .console import Console
 INTERRUPTED = 130
 
 
-def stop_on_ctrl_c(interrupt: Callable[[], bool], console: Console) -> None:
-    """Handle SIGINT and SIGTERM on the running loop. `interrupt` ends the turn and says whether there was one."""
-    loop = asyncio.get_running_loop()
-    presses = 0
+class CtrlC:
+    """Handles SIGINT and SIGTERM on the running loop.
 
-    def pressed() -> None:
-        nonlocal presses
-        presses += 1
-        if presses > 1 or not interrupt():
-            os._exit(INTERRUPTED)
-        console.note("stopping; press Ctrl-C again to leave at once", "yellow")
+    `interrupt` ends the turn and says whether there was one. Where there was none, the task that made this is
+    cancelled. Once `answered` is set, there is only waiting left, and one press leaves with that exit code.
+    """
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, pressed)
+    def __init__(self, interrupt: Callable[[], bool], console: Console) -> None:
+        self._interrupt = interrupt
+        self._console = console
+        self._task = asyncio.current_task()
+        self._presses = 0
+        self.answered: int | None = None
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, self._pressed)
+
+    def _pressed(self) -> None:
+        self._presses += 1
+        if self.answered is not None:
+            leave_at_once(self.answered)
+        if self._presses > 1:
+            leave_at_once()
+        if self._interrupt():
+            self._console.note("stopping; press Ctrl-C again to leave at once", "yellow")
+        elif self._task is not None:
+            self._task.cancel()
+
+
+def leave_at_once(code: int = INTERRUPTED) -> None:
+    """End the process now. What it was doing is taken up by the next start."""
+    sys.stdout.flush()
+    os._exit(code)

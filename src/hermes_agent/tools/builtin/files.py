@@ -19,7 +19,7 @@ from ..tool import tool
 _BLOB = "blob:"
 _LINE_BYTES = 4_000
 _SHOWN_BYTES = 200_000
-_COUNTED_BYTES = 256 << 20
+_COUNTED_BYTES = 64 << 20
 _SNIFFED = 8_192
 _ENTRIES = 500
 _UTF8_BOM = b"\xef\xbb\xbf"
@@ -152,25 +152,26 @@ def _read(file: BinaryIO, path: str, offset: int, limit: int) -> ToolResult:
 def _passage(file: BinaryIO, offset: int, limit: int) -> Passage:
     """The lines asked for; the others are only counted, and not for ever."""
     lines: list[bytes] = []
-    number, shown, crlf = 0, 0, False
+    number, shown, crlf, counted = 0, 0, False, True
     for line, missing in _lines(file):
         number += 1
         if offset <= number < offset + limit and shown < _SHOWN_BYTES:
             crlf = crlf or line.endswith(b"\r")
-            whole = line.removesuffix(b"\r")
-            lines.append(_cut(whole) + f" [… {missing} more bytes]".encode() if missing else whole)
+            more = f" [… {missing} or more bytes]" if missing >= _COUNTED_BYTES else f" [… {missing} more bytes]"
+            lines.append(_cut(line) + more.encode() if missing else line.removesuffix(b"\r"))
             shown += len(line)
-        elif number >= offset and file.tell() > _COUNTED_BYTES:
-            return Passage(lines=tuple(lines), total=number, counted=False, crlf=crlf)
-    return Passage(lines=tuple(lines), total=number, counted=True, crlf=crlf)
+        counted = missing < _COUNTED_BYTES and (number < offset + limit or file.tell() < _COUNTED_BYTES)
+        if not counted:
+            break
+    return Passage(lines=tuple(lines), total=number, counted=counted, crlf=crlf)
 
 
 def _lines(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
-    """Each line, cut to a bearable length, and how many bytes of it were cut off."""
+    """Each line, cut to a bearable length, and how many bytes of it were cut off; of an endless one not all."""
     while line := file.readline(_LINE_BYTES):
         missing = 0
         rest = line
-        while not rest.endswith(b"\n") and (rest := file.readline(1 << 20)):
+        while not rest.endswith(b"\n") and missing < _COUNTED_BYTES and (rest := file.readline(1 << 20)):
             missing += len(rest.removesuffix(b"\n"))
         yield line.removesuffix(b"\n"), missing
 

@@ -65,6 +65,18 @@ class BackgroundFiles:
             return 0
 
 
+def _half_character(data: bytes) -> int:
+    """How many bytes at the end of UTF-8 text belong to a character that is not complete."""
+    for back in range(1, min(len(data), 3) + 1):
+        byte = data[-back]
+        if byte >= 0xC0:
+            size = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return back if back < size else 0
+        if byte < 0x80:
+            return 0
+    return 0
+
+
 def _tail(path: Path, limit: int) -> tuple[bytes, int] | None:
     """The last bytes of a file and its size; None when there is no such file."""
     try:
@@ -122,17 +134,35 @@ class Background:
                 self.files.exit.write_text(str(-number))
 
     def news(self) -> tuple[str, int]:
-        """What it printed since the last look, and how many bytes before that were passed by."""
+        """What it printed since the last look, and how many bytes before that were passed by.
+
+        Half a character at the end is left for the next look.
+        """
         end, data = self.files.tail()
         unseen = max(end - self._seen, 0)
         fresh = data[-unseen:] if unseen else b""
-        self._seen += unseen
-        return decode(fresh), unseen - len(fresh)
+        passed = unseen - len(fresh)
+        half = _half_character(fresh)
+        if half and self.life() is Life.ALIVE:
+            fresh = fresh[:-half]
+        self._seen += passed + len(fresh)
+        return decode(fresh), passed
+
+    def listens(self) -> bool:
+        """Whether somebody holds the other end of its input; right after the start nobody may yet."""
+        try:
+            os.close(self._input())
+        except OSError:
+            return False
+        return True
 
     def write(self, text: str) -> int:
         """Put text on its input. Raises OSError when nobody reads it any more or it is full."""
-        descriptor = os.open(self.files.stdin, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = self._input()
         try:
             return os.write(descriptor, text.encode("utf-8", "replace"))
         finally:
             os.close(descriptor)
+
+    def _input(self) -> int:
+        return os.open(self.files.stdin, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -88,9 +88,7 @@ async def end_group(identity: ProcessIdentity, grace: float = 2.0) -> bool:
     True when something was found and none of it runs any more. Nothing happens when the identity no longer
     matches: a number that was given to another process is left alone.
     """
-    if life_of(identity) is Life.UNKNOWN:
-        return False
-    found = _members(identity)
+    found = _members(identity) if _of_this_boot(identity) else ()
     if not found:
         return False
     if grace > 0:
@@ -111,8 +109,13 @@ async def end_group(identity: ProcessIdentity, grace: float = 2.0) -> bool:
 
 def end_group_now(identity: ProcessIdentity) -> None:
     """The same by force and without waiting, for when there is no time left."""
-    if life_of(identity) is not Life.UNKNOWN:
+    if _of_this_boot(identity):
         _signal(_members(identity), signal.SIGKILL)
+
+
+def _of_this_boot(identity: ProcessIdentity) -> bool:
+    """Whether its number still means anything here."""
+    return identity.boot_id == boot_id() and identity.host in ("", this_host())
 
 
 def _members(identity: ProcessIdentity, known: tuple[Seen, ...] = ()) -> tuple[Seen, ...]:

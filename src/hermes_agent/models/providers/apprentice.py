@@ -1,0 +1,198 @@
+"""A seeded, noisy policy instead of a language model: for tests, demonstrations and benchmarks.
+
+It reads only the request it is given. A task is a list of steps in the user's message:
+
+    1. read_file {"path": "a.csv"} or terminal {"command": "cat a.csv"}
+    2. terminal {"command": "send report"} verify read_file {"path": "sent.log"}
+
+It does them in order, takes the first way and, after a failure, sometimes stubbornly the same one again and sometimes
+the next; it follows hints and steers most of the time; it slips now and then. Its faults are fixed in
+`apprentice.json`, so that figures measured with it can be compared. It is not a model and does not pretend to be one.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ...types.base import Value
+from ...types.errors import UsageError
+from ...types.events import CallFinished, Fragment, Message, Usage, UserMessage
+from ...types.text import one_line
+from ...types.tools import ToolCall
+from ...types.trace import CallStatus
+from ..client import ModelAnswer, ProviderOptions, TextListener
+from ..request import ModelRequest
+
+_STEP = re.compile(r"^\s*\d+[.)]\s+(?=[A-Za-z_][\w-]*\s*\{)", re.MULTILINE)
+_CALL = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?=\{)")
+_AVOID = re.compile(r"\bavoid (?:the tool )?`?([A-Za-z_][\w-]*)`?", re.IGNORECASE)
+_PREFER = re.compile(r"\b(?:[Uu]se|prefer) `?([A-Za-z_][\w-]*)`?")
+_decoder = json.JSONDecoder()
+
+
+class Faults(Value, frozen=True, kw_only=True):
+    """How the Apprentice errs."""
+
+    version: int
+    slip: float
+    stubborn: float
+    attention: float
+    patience: int
+
+
+class Way(Value, frozen=True, kw_only=True):
+    """One way to do a step."""
+
+    tool: str
+    arguments: dict[str, Any]
+
+
+class Step(Value, frozen=True, kw_only=True):
+    """A step, its ways in order of preference, and how to find out whether it happened."""
+
+    ways: tuple[Way, ...]
+    verify: Way | None = None
+
+
+class Progress(Value, frozen=True, kw_only=True):
+    """Where the transcript says we are: the step in hand, the tools that failed at it, and whether it is in doubt."""
+
+    step: int
+    failed: tuple[str, ...] = ()
+    doubtful: bool = False
+    last: str = ""
+
+
+@lru_cache(maxsize=1)
+def default_faults() -> Faults:
+    """The faults that published figures are measured with."""
+    return msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=Faults)
+
+
+def parse_steps(text: str) -> tuple[Step, ...]:
+    """The steps written in a message."""
+    starts = [match.end() for match in _STEP.finditer(text)]
+    return tuple(step for start in starts if (step := _parse_step(text, start)) is not None)
+
+
+def _parse_step(text: str, place: int) -> Step | None:
+    ways: list[Way] = []
+    verify: Way | None = None
+    joint = "or"
+    while match := _CALL.match(text, place):
+        try:
+            arguments, place = _decoder.raw_decode(text, match.end())
+        except ValueError:
+            break
+        way = Way(tool=match.group(1), arguments=arguments)
+        if joint == "verify":
+            verify = way
+        else:
+            ways.append(way)
+        following = re.compile(r"\s+(or|verify)\b").match(text, place)
+        if following is None:
+            break
+        joint, place = following.group(1), following.end()
+    return Step(ways=tuple(ways), verify=verify) if ways else None
+
+
+def progress_of(steps: Sequence[Step], messages: Sequence[Message]) -> Progress:
+    """What the results in the transcript say about the steps."""
+    at = Progress(step=0)
+    for message in messages:
+        if not isinstance(message, CallFinished) or at.step >= len(steps):
+            continue
+        step = steps[at.step]
+        verifying = at.doubtful and step.verify is not None and message.tool == step.verify.tool
+        if message.status is CallStatus.OK and (verifying or message.tool in {way.tool for way in step.ways}):
+            at = Progress(step=at.step + 1, last=message.text)
+        elif message.status is CallStatus.IN_DOUBT:
+            at = Progress(step=at.step, failed=at.failed, doubtful=True, last=message.text)
+        else:
+            at = Progress(step=at.step, failed=(*at.failed, message.tool), last=message.text)
+    return at
+
+
+class Apprentice:
+    """The policy. The same request always gets the same answer."""
+
+    provider = "apprentice"
+
+    def __init__(self, seed: int = 0, faults: Faults | None = None) -> None:
+        self.seed = seed
+        self.model = str(seed)
+        self._faults = faults or default_faults()
+
+    async def answer(self, request: ModelRequest, on_text: TextListener) -> ModelAnswer:
+        """The next call, or the final answer."""
+        messages = request.transcript.since_last_request()
+        asked = messages[0].text if messages and isinstance(messages[0], UserMessage) else ""
+        steps = parse_steps(asked)
+        at = progress_of(steps, messages)
+        number = request.transcript.assistant_messages
+        rng = random.Random(f"{self.seed}:{number}:{asked}")
+        usage = Usage(input=len(asked) // 4, output=8)
+        if not steps:
+            text = 'I am the Apprentice, a simulated policy: I only do listed steps such as 1. read_file {"path": "a"}'
+        elif at.step >= len(steps):
+            text = f"Done, {len(steps)} steps. The last one said: {one_line(at.last, 200)}"
+        elif len(at.failed) >= self._faults.patience or not request.may_call_tools:
+            text = f"I gave up at step {at.step + 1}: {one_line(at.last, 200)}"
+        else:
+            way = self._choose(steps[at.step], at, messages, rng)
+            known = {tool.name for tool in request.prefix.tools}
+            arguments = self._slipped(way.arguments, rng) if way.tool in known else way.arguments
+            call = ToolCall(id=f"call_{number}", name=way.tool, arguments=arguments)
+            return ModelAnswer(text="", calls=(call,), stop="tool_calls", usage=usage)
+        on_text(text)
+        return ModelAnswer(text=text, stop="stop", usage=usage)
+
+    def _choose(self, step: Step, at: Progress, messages: Sequence[Message], rng: random.Random) -> Way:
+        """The way to try now: verify what is in doubt, heed advice, else the first that has not failed."""
+        if at.doubtful and step.verify is not None:
+            return step.verify
+        ways = list(step.ways)
+        if rng.random() < self._faults.attention:
+            ways = _advised(ways, messages)
+        if at.failed and rng.random() < self._faults.stubborn:
+            again = [way for way in ways if way.tool == at.failed[-1]]
+            ways = again or ways
+            return ways[0]
+        fresh = [way for way in ways if way.tool not in at.failed]
+        return (fresh or ways)[0]
+
+    def _slipped(self, arguments: dict[str, Any], rng: random.Random) -> dict[str, Any]:
+        """Sometimes an argument is left out."""
+        if not arguments or rng.random() >= self._faults.slip:
+            return arguments
+        lost = rng.choice(sorted(arguments))
+        return {name: value for name, value in arguments.items() if name != lost}
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+
+def _advised(ways: list[Way], messages: Sequence[Message]) -> list[Way]:
+    """The ways in the order that hints and steers ask for."""
+    told = "\n".join(
+        message.text
+        for message in messages
+        if isinstance(message, Fragment) or (isinstance(message, CallFinished) and message.status is CallStatus.STEERED)
+    )
+    avoided, preferred = set(_AVOID.findall(told)), set(_PREFER.findall(told))
+    return sorted(ways, key=lambda way: (way.tool in avoided) - (way.tool in preferred))
+
+
+def connect(options: ProviderOptions) -> Apprentice:
+    """A client for `apprentice` or `apprentice:SEED`."""
+    if options.model and not options.model.isdigit():
+        raise UsageError(f"{options.model!r} is no seed", remedy="write apprentice or apprentice:NUMBER")
+    return Apprentice(int(options.model or 0))

@@ -1,0 +1,138 @@
+"""`hermes demo`: a run is killed with SIGKILL inside a tool and goes on by itself. No key, no network, no server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from ...types.errors import HermesError
+from .console import Console, print_json
+
+_TASK = """Prepare the shop's weekly note. Steps:
+1. write_file {"path": "sales.csv", "content": "day,amount\\nmon,120\\ntue,95\\nwed,143\\n"}
+2. search_files {"pattern": "mon|tue|wed", "path": "sales.csv"} or read_file {"path": "sales.csv"}
+3. terminal {"command": "awk -F, '{s+=$2}END{print s}' sales.csv > total.txt"} verify read_file {"path": "total.txt"}
+4. terminal {"command": "echo sent >> outbox.txt; sleep 60"} verify read_file {"path": "outbox.txt"}
+5. read_file {"path": "total.txt"}
+"""
+_PATIENCE = 30.0
+
+
+@click.command(short_help="Watch a run survive kill -9, without key or network.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
+@click.option("--keep", is_flag=True, help="Keep the demonstration's folder and print its path.")
+def command(as_json: bool, keep: bool) -> int:
+    """Run a five-step task with the simulated Apprentice, kill it in the middle, and watch it finish.
+
+    The tools, the database and the kill are real. The policy is simulated: it needs no key and is no language model.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="hermes-demo-"))
+    try:
+        facts = asyncio.run(_Demo(folder, Console(), quiet=as_json).play())
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    if as_json:
+        print_json(facts)
+    elif keep:
+        print(f"kept: {folder}")
+    return 0 if facts["survived"] else 1
+
+
+class _Demo:
+    """The play in three acts: start, kill, resume."""
+
+    def __init__(self, folder: Path, console: Console, *, quiet: bool) -> None:
+        self._home = folder / "home"
+        self._shop = folder / "shop"
+        self._shop.mkdir(parents=True)
+        self._console = console
+        self._quiet = quiet
+
+    async def play(self) -> dict[str, Any]:
+        """All three acts; returns what was seen."""
+        self._say("1. A run begins: five steps, the fourth one sends a message and must happen only once.", "bold")
+        victim = self._start("run", _TASK, "--model", "apprentice:4", "--yes", "-q")
+        self._wait_for(lambda: (self._shop / "outbox.txt").exists(), victim)
+        self._say(f"2. kill -9 {victim.pid}, in the middle of the fourth step.", "bold")
+        os.kill(victim.pid, signal.SIGKILL)
+        victim.wait()
+        orphans = self._sleeping()
+        self._say(f"   The command it had started still runs: {len(orphans)} orphan.")
+        self._say("3. The agent starts again and goes on by itself.", "bold")
+        started = time.monotonic()
+        resumed = self._start("resume", "--json", "--yes")
+        out, _ = await asyncio.get_running_loop().run_in_executor(None, resumed.communicate)
+        seconds = time.monotonic() - started
+        return self._told(self._facts(out, orphans, seconds))
+
+    def _facts(self, out: bytes, orphans: list[int], seconds: float) -> dict[str, Any]:
+        try:
+            run = msgspec.json.decode(out)["runs"][0]
+        except (msgspec.MsgspecError, KeyError, IndexError) as error:
+            raise HermesError(f"the resumed run gave no report: {out[:300]!r}", remedy="run `hermes doctor`") from error
+        sent = (self._shop / "outbox.txt").read_text().count("sent")
+        facts = {
+            "policy": "apprentice (simulated)",
+            "status": run["outcome"]["status"],
+            "answer": run["answer"],
+            "in_doubt": len(run["in_doubt"]),
+            "orphans_ended": len(orphans) - len(self._sleeping()),
+            "times_sent": sent,
+            "seconds_to_finish": round(seconds, 2),
+        }
+        facts["survived"] = facts["status"] == "done" and sent == 1 and not self._sleeping()
+        return facts
+
+    def _told(self, facts: dict[str, Any]) -> dict[str, Any]:
+        self._say(f"   answer: {facts['answer']}")
+        self._say(f"   effects in doubt that were reported, then verified: {facts['in_doubt']}")
+        self._say(f"   orphans ended: {facts['orphans_ended']}; messages sent: {facts['times_sent']}")
+        self._say(f"   from restart to answer: {facts['seconds_to_finish']} s")
+        verdict = "Nothing lost, nothing done twice." if facts["survived"] else "Something went wrong."
+        self._say(verdict, "green" if facts["survived"] else "red")
+        self._say('Next: export OPENAI_API_KEY=…  then  hermes run --model openai:NAME "your task"')
+        return facts
+
+    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        directory = ["-C", str(self._shop)] if arguments[0] == "run" else []
+        return subprocess.Popen(
+            [sys.executable, "-m", "hermes_agent.surfaces.cli.main", *arguments, *directory],
+            env={"HERMES_HOME": str(self._home), "PATH": os.defpath},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def _wait_for(self, seen: Any, process: subprocess.Popen[bytes]) -> None:
+        deadline = time.monotonic() + _PATIENCE
+        while not seen():
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise HermesError("the demonstration did not get to its fourth step", remedy="run `hermes doctor`")
+            time.sleep(0.02)
+
+    def _sleeping(self) -> list[int]:
+        """The processes that still work in the shop's folder."""
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                if Path(os.readlink(entry / "cwd")) == self._shop and b"sleep" in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+        return found
+
+    def _say(self, text: str, style: str = "") -> None:
+        if not self._quiet:
+            print(self._console.styled(text, style, sys.stdout) if style else text, flush=True)
