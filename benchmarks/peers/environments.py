@@ -46,6 +46,15 @@ def install(folder: Path, requirements: tuple[str, ...]) -> Environment:
     return Environment(folder=folder, version=_run(str(folder / "bin" / "python"), "-c", code).strip())
 
 
+def one_certificate(environment: Environment, folder: Path) -> Path:
+    """A file with the first authority that the environment's certifi trusts, and no other."""
+    end = "-----END CERTIFICATE-----"
+    everything = _run(str(environment.python), "-c", "import certifi; print(certifi.contents())")
+    file = folder / "one.pem"
+    file.write_text(everything.partition(end)[0] + end + "\n")
+    return file
+
+
 def _run(*command: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:

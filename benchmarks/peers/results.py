@@ -42,6 +42,7 @@ class Peer(msgspec.Struct, frozen=True, kw_only=True):
     """A peer's figures; what did not install or did not run is named in `failures`."""
 
     name: str
+    taken_at: str
     version: str | None = None
     one_shot: Cost | None = None
     one_call: Cost | None = None
@@ -51,7 +52,6 @@ class Peer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PeerResults(msgspec.Struct, frozen=True, kw_only=True):
-    taken_at: str
     python: str
     cores: int
     peers: tuple[Peer, ...]

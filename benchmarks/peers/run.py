@@ -13,15 +13,16 @@ import platform
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from benchmarks.peers.conversation import RESULT, TOOL
 from benchmarks.peers.endpoint_process import ROOT, endpoint
-from benchmarks.peers.environments import Environment, InstallFailed, install
+from benchmarks.peers.environments import Environment, InstallFailed, install, one_certificate
 from benchmarks.peers.incumbent import REPEATS, home_for, last_line, measure_incumbent, median_cost
 from benchmarks.peers.measure import RunFailed, clean_environment, run_measured
-from benchmarks.peers.results import Cost, Loop, Peer, PeerResults, save_peers
+from benchmarks.peers.results import Cost, Loop, Peer, PeerResults, load_peers, save_peers
 from benchmarks.peers.table import render
 
 SIZES = (50, 200, 500)
@@ -30,7 +31,11 @@ _TOOL_END = {"type": "calls", "calls": [{"name": "final_answer", "arguments": {"
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A peer to measure; `final` is the answer with which its conversation ends."""
+    """A peer to measure; `final` is the answer with which its conversation ends.
+
+    `trusts="one certificate"` replaces the usual set of authorities: hermes-agent loads it anew for every request, and
+    this shows what it costs without that.
+    """
 
     name: str
     environment: str
@@ -39,6 +44,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     arguments: tuple[str, ...] = ()
     final: object = msgspec.field(default_factory=lambda: _TEXT_END)
     commands: bool = False
+    trusts: Literal["the usual", "one certificate"] = "the usual"
 
 
 _HERMES = ("hermes-agent==0.19.0",)
@@ -50,6 +56,13 @@ CANDIDATES = (
         requirements=_HERMES,
         driver="drive_hermes.py",
         arguments=("--default-tools",),
+    ),
+    Candidate(
+        name="hermes-agent-one-certificate",
+        environment="hermes",
+        requirements=_HERMES,
+        driver="drive_hermes.py",
+        trusts="one certificate",
     ),
     Candidate(
         name="pydantic-ai", environment="pydantic_ai", requirements=("pydantic-ai",), driver="drive_pydantic_ai.py"
@@ -78,6 +91,8 @@ def converse(candidate: Candidate, environment: Environment, iterations: int) ->
     with tempfile.TemporaryDirectory(prefix="peer-") as folder, endpoint(script) as server:
         home = home_for(Path(folder), server.url)
         env = clean_environment(home, HERMES_HOME=folder)
+        if candidate.trusts == "one certificate":
+            env["SSL_CERT_FILE"] = str(one_certificate(environment, home))
         command = [str(environment.python), driver, "--url", server.url, "--iterations", str(iterations)]
         run = run_measured([*command, "--state", folder, "--json", *candidate.arguments], env=env, cwd=home)
     last_line(run.output, calls=iterations)
@@ -86,16 +101,17 @@ def converse(candidate: Candidate, environment: Environment, iterations: int) ->
 
 def measure(candidate: Candidate, cache: Path, sizes: tuple[int, ...]) -> Peer:
     """All figures of one peer; every failure is kept with its reason and the rest goes on."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
     try:
         environment = install(cache / candidate.environment, candidate.requirements)
     except InstallFailed as error:
-        return Peer(name=candidate.name, failures=(f"install: {error}",))
+        return Peer(name=candidate.name, taken_at=now, failures=(f"install: {error}",))
     try:
         # The first run fills the bytecode cache and is not counted.
         one_shot = median_cost([converse(candidate, environment, 0) for _ in range(REPEATS + 1)][1:])
         one_call = median_cost([converse(candidate, environment, 1) for _ in range(REPEATS)])
     except RunFailed as error:
-        return Peer(name=candidate.name, version=environment.version, failures=(f"one-shot: {error}",))
+        return Peer(name=candidate.name, taken_at=now, version=environment.version, failures=(f"one-shot: {error}",))
     loops, failures = _loops(candidate, environment, one_call, sizes)
     incumbent = None
     if candidate.commands:
@@ -104,6 +120,7 @@ def measure(candidate: Candidate, cache: Path, sizes: tuple[int, ...]) -> Peer:
         failures += failed
     return Peer(
         name=candidate.name,
+        taken_at=now,
         version=environment.version,
         one_shot=one_shot,
         one_call=one_call,
@@ -137,19 +154,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers.run", description=__doc__)
     parser.add_argument("--cache", type=Path, default=ROOT / ".bench" / "peers", help="where environments are kept")
     parser.add_argument("--out", type=Path, default=ROOT / ".bench" / "peers.json")
-    parser.add_argument("--only", choices=names, action="append", help="this peer only; may be repeated")
+    parser.add_argument(
+        "--only",
+        choices=names,
+        action="append",
+        help="measure this peer only and keep the others' figures; may be repeated",
+    )
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="tool iterations in one conversation")
     given = parser.parse_args()
     given.cache.mkdir(parents=True, exist_ok=True)
     (given.cache / ".gitignore").write_text("*\n")
+    kept = {peer.name: peer for peer in load_peers(given.out).peers} if given.only and given.out.exists() else {}
     peers: list[Peer] = []
     for candidate in CANDIDATES:
         if given.only and candidate.name not in given.only:
+            peers += [kept[candidate.name]] if candidate.name in kept else []
             continue
         print(f"measuring {candidate.name}", flush=True)
         peers.append(measure(candidate, given.cache.resolve(), tuple(given.sizes)))
     results = PeerResults(
-        taken_at=datetime.now(UTC).isoformat(timespec="seconds"),
         python=platform.python_version(),
         cores=os.cpu_count() or 1,
         peers=tuple(peers),

@@ -11,7 +11,7 @@ def render(results: PeerResults) -> str:
     sizes = sorted({loop.iterations for peer in results.peers for loop in peer.loops})
     header = ["peer", "version", "one-shot CPU s", "wall s", "RSS MB", *(f"ms at {n}" for n in sizes), "last ms"]
     parts = [
-        f"Python {results.python}, {results.cores} cores, {results.taken_at}",
+        f"Python {results.python}, {results.cores} cores, {max((peer.taken_at for peer in results.peers), default='')}",
         "ms: CPU per tool iteration, mean of the whole conversation; last: since the next smaller size",
         "",
     ]

@@ -243,6 +243,24 @@ def test_a_background_command_outlives_the_agent_and_is_adopted(tmp_path: Path) 
     assert another.text.startswith("[p2 ")
 
 
+def test_a_later_agent_of_the_session_knows_what_still_runs(tmp_path: Path) -> None:
+    first, second = Context(tmp_path), Context(tmp_path)
+
+    async def story() -> list[ToolResult]:
+        await first.processes.start("echo one; sleep 60", directory=tmp_path)
+        await first.processes.start("exit 3", directory=tmp_path)
+        (second.table.folder / "p9.json").write_text("{broken")
+        results = [await second.processes.list(), await second.processes.poll("p1")]
+        await second.table.close()
+        return [*results, await second.processes.list()]
+
+    listed, polled, after = map(without_pid, asyncio.run(story()))
+    assert listed == ToolResult(text="p1 running (pid N): echo one; sleep 60\np2 ended with exit code 3: exit 3")
+    assert polled == ToolResult(text="[p1 running (pid N)]\none\n")
+    assert after.text.startswith("p1 ended by signal 15: ")
+    assert not is_alive(first.journal.spawned[0].identity)
+
+
 def test_one_that_ended_meanwhile_still_tells_how(tmp_path: Path) -> None:
     spawned = crashed(tmp_path, "after", "start")
     asyncio.run(appears(tmp_path / "began"))

@@ -62,7 +62,7 @@ class Backend(Protocol):
 
     name: str
     row_lock: str
-    """What a SELECT ends with to keep others from changing its rows until the commit."""
+    """What a SELECT of rows with an `id` ends with to keep others from changing them until the commit."""
 
     def connect(self) -> Connection: ...
 
@@ -276,9 +276,9 @@ class Database:
         result: T = await self._ask(self._writer, _each, unit)
         return result
 
-    async def write_together(self, together: Together, work: Any) -> Any:
+    def write_together(self, together: Together, work: Any) -> asyncio.Future[Any]:
         """`write` for work of which many pieces arrive at once: those of one group are handed to `together` at once."""
-        return await self._ask(self._writer, together, work)
+        return self._ask(self._writer, together, work)
 
     async def read(self, unit: Unit[T]) -> T:
         """Run `unit` on its own snapshot."""
@@ -298,11 +298,11 @@ class Database:
         self._reader.stop()
         self._writer.stop()
 
-    async def _ask(self, worker: _Worker, together: Together, work: Any) -> Any:
+    def _ask(self, worker: _Worker, together: Together, work: Any) -> asyncio.Future[Any]:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         worker.submit(_Job(together, work, future, loop))
-        return await future
+        return future
 
     def _ask_now(self, worker: _Worker, unit: Unit[T]) -> T:
         future: Future[T] = Future()

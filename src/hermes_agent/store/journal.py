@@ -34,12 +34,13 @@ class Journal:
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._clock = clock
+        self._together = self._append_all
 
     async def append(self, run_id: str, epoch: int, events: Sequence[AnyEvent]) -> list[Recorded]:
         """Commit `events` and their projections as one. Raises LeaseLost when `epoch` is no longer the run's."""
         encoded = [encode(event) for event in events]
         work = Append(run_id=run_id, epoch=epoch, events=encoded, at=self._clock())
-        written: list[Recorded] = await self._database.write_together(self._append_all, work)
+        written: list[Recorded] = await self._database.write_together(self._together, work)
         return written
 
     def _append_all(self, connection: Connection, appends: Sequence[Append]) -> list[list[Recorded]]:
@@ -72,7 +73,7 @@ def append_all(connection: Connection, backend: Backend, appends: Sequence[Appen
     ids = sorted({append.run_id for append in appends})
     marks = ", ".join("?" * len(ids))
     rows = connection.run(
-        f"SELECT id, epoch, seq, session_id, owner FROM runs WHERE id IN ({marks}) ORDER BY id{backend.row_lock}", ids
+        f"SELECT id, epoch, seq, session_id, owner FROM runs WHERE id IN ({marks}){backend.row_lock}", ids
     )
     runs = {row[0]: row for row in rows}
     last: dict[str, int] = {}

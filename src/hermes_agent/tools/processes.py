@@ -16,7 +16,7 @@ from ..types.errors import NotFound
 from ..types.ids import new_id
 from ..types.text import head_and_tail, one_line
 from ..types.tools import Announce, Blobs, Spawned, ToolResult
-from .sandbox.background import Background, BackgroundFiles
+from .sandbox.background import Background, BackgroundFiles, recorded
 from .sandbox.base import Sandbox
 from .sandbox.gate import Gated, spawn
 from .sandbox.identity import Life, end_group
@@ -46,6 +46,7 @@ class ProcessTable:
         self.blobs = blobs
         self.limits = limits or ProcessLimits()
         self._background: dict[str, Background] = {}
+        self._recalled = False
 
     def for_call(self, announce: Announce) -> CallProcesses:
         """The table as one call sees it. `announce` commits what was spawned before it may begin."""
@@ -62,7 +63,7 @@ class ProcessTable:
 
     async def close(self) -> None:
         """End every background command."""
-        await asyncio.gather(*(self.end(entry) for entry in self._background.values()))
+        await asyncio.gather(*(self.end(entry) for entry in self.entries()))
 
     async def end(self, entry: Background) -> bool:
         """End one background command with everything it started; False when there was nothing to end."""
@@ -75,19 +76,29 @@ class ProcessTable:
 
     def entry(self, process: str) -> Background:
         """A background command by its name."""
+        self._recall()
         found = self._background.get(process)
         if found is None:
-            known = ", ".join(sorted(self._background)) or "none"
+            known = ", ".join(self._background) or "none"
             raise NotFound(f"there is no background process {process!r} (there are: {known})")
         return found
 
     def entries(self) -> list[Background]:
-        """All background commands, in the order of their start."""
+        """All background commands of the session, also those an earlier agent left running."""
+        self._recall()
         return list(self._background.values())
+
+    def _recall(self) -> None:
+        if not self._recalled:
+            self._recalled = True
+            for spawned in recorded(self.folder):
+                self._background.setdefault(spawned.process, Background(spawned))
 
     def add(self, spawned: Spawned, gated: Gated) -> Background:
         """Remember a background command that was just let through."""
         entry = self._background[spawned.process] = Background(spawned, gated)
+        with contextlib.suppress(OSError):
+            entry.files.describe(spawned)
         return entry
 
     def make_folder(self) -> None:

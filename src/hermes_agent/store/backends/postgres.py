@@ -68,7 +68,7 @@ class Postgres:
     """The server engine."""
 
     name = "postgres"
-    row_lock = " FOR UPDATE"
+    row_lock = " ORDER BY id FOR UPDATE"
 
     def __init__(self, dsn: str, migrations: Sequence[schema.Migration] | None = None) -> None:
         self._dsn = dsn

@@ -9,6 +9,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from ...types.text import decode
 from ...types.tools import Spawned
 from .gate import Gated
@@ -28,6 +30,7 @@ class BackgroundFiles:
         self.older = log.with_name(log.name + ".1")
         self.stdin = log.with_suffix(".in")
         self.exit = log.with_suffix(".exit")
+        self.about = log.with_suffix(".json")
         self._at = log.with_name(log.name + ".at")
 
     def keeper(self, argv: Sequence[str], limit: int) -> list[str]:
@@ -39,9 +42,15 @@ class BackgroundFiles:
         """Make the pipe the command reads from."""
         os.mkfifo(self.stdin, 0o600)
 
+    def describe(self, spawned: Spawned) -> None:
+        """Write down what runs here, for a later agent of the same session."""
+        temporary = self.about.with_suffix(".tmp")
+        temporary.write_bytes(msgspec.json.encode(spawned))
+        temporary.replace(self.about)
+
     def remove(self) -> None:
         """Leave nothing behind."""
-        for path in (self.log, self.older, self.stdin, self.exit, self._at):
+        for path in (self.log, self.older, self.stdin, self.exit, self.about, self._at):
             path.unlink(missing_ok=True)
 
     def tail(self) -> tuple[int, bytes]:
@@ -63,6 +72,15 @@ class BackgroundFiles:
             return int(self._at.read_text())
         except (OSError, ValueError):
             return 0
+
+
+def recorded(folder: Path) -> list[Spawned]:
+    """The background commands that earlier agents of the session wrote down, in the order of their names."""
+    found = []
+    for file in folder.glob("p*.json"):
+        with contextlib.suppress(OSError, msgspec.MsgspecError):
+            found.append(msgspec.json.decode(file.read_bytes(), type=Spawned))
+    return sorted(found, key=lambda spawned: (len(spawned.process), spawned.process))
 
 
 def _half_character(data: bytes) -> int:
