@@ -46,6 +46,12 @@ def install(folder: Path, requirements: tuple[str, ...]) -> Environment:
     return Environment(folder=folder, version=_run(str(folder / "bin" / "python"), "-c", code).strip())
 
 
+def installed(folder: Path) -> Environment | None:
+    """The environment that an earlier `install` made, if it did."""
+    stamp = folder / "requirements.txt"
+    return install(folder, tuple(stamp.read_text().split())) if stamp.exists() else None
+
+
 def one_certificate(environment: Environment, folder: Path) -> Path:
     """A file with the first authority that the environment's certifi trusts, and no other."""
     end = "-----END CERTIFICATE-----"

@@ -16,6 +16,7 @@ from .models.catalog import connect, split_name
 from .models.client import ModelClient, ProviderOptions
 from .models.router import Router
 from .observability.sinks import Fanout, LogFile
+from .runtime.housekeeping import tidy
 from .runtime.inline import InlineEngine
 from .runtime.lease import Heartbeat
 from .safety.permissions import Policy
@@ -56,7 +57,9 @@ class App:
         self.registry = Registry(builtin_tools() if parts.builtin_tools else ())
         self.policy = Policy(settings.permissions)
         self.redactor = Redactor(environment.secrets)
-        self.sinks = Fanout([LogFile(environment.home / "logs" / "hermes.log"), *parts.sinks])
+        self.log = LogFile(environment.home / "logs" / "hermes.log")
+        self.log.note("store_opened", database=store.database.backend.name, notices=list(store.notices))
+        self.sinks = Fanout([self.log, *parts.sinks])
         self.sandbox: Sandbox = Direct(environment.passed_on)
         self._harnesses: dict[tuple[str, str], Harness] = {}
         beat, lease = settings.runtime.heartbeat, settings.store.lease_seconds
@@ -109,7 +112,7 @@ class App:
         advisor = self.parts.advisor or SilentAdvisor()
         harness = Harness(
             self.store,
-            Router(self.client_for(model, base_url), settings.model.attempts),
+            Router(self.client_for(model, base_url), settings.model.attempts, settings.model.retry_wait),
             Calls(self.registry, self.policy, advisor, self.redactor, settings.limits, settings.approvals.timeout),
             PromptBuilder(
                 self.store.prefixes,
@@ -141,7 +144,10 @@ class App:
         return next((plan for plan in plans if plan is not None), None)
 
     async def close(self) -> None:
-        """Stop threads and close the store. Runs under way stay resumable."""
+        """Tidy, stop threads and close the store. Runs under way stay resumable."""
+        tidied = await tidy(self.store, self.settings.retention.days, time.time())
+        if tidied:
+            self.log.note("sessions_erased", count=len(tidied), days=self.settings.retention.days)
         await self.engine.close()
         for harness in self._harnesses.values():
             await harness.router.close()

@@ -1,5 +1,7 @@
 """One event of every kind with every field set, and short ways to a running run."""
 
+import threading
+from collections.abc import Callable
 from typing import Any, get_args
 
 import msgspec
@@ -134,3 +136,24 @@ async def finish(store: Store, run: Run, answer: str = "done") -> None:
     """Close a run with success."""
     outcome = Outcome(status=RunStatus.DONE)
     await store.journal.append(run.id, run.epoch, [RunFinished(answer=answer, status=RunStatus.DONE, outcome=outcome)])
+
+
+def race(count: int, action: Callable[[int], None]) -> None:
+    """Run `action(number)` in threads that start together; what one raises is raised here."""
+    gate = threading.Barrier(count)
+    errors: list[BaseException] = []
+
+    def one(number: int) -> None:
+        gate.wait()
+        try:
+            action(number)
+        except BaseException as error:  # noqa: BLE001 - raised again below
+            errors.append(error)
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]

@@ -14,7 +14,7 @@ from hermes_agent.store.runs import Run
 from hermes_agent.types.errors import LeaseLost, NotFound
 from hermes_agent.types.events import DeliveryFinished, DeliveryIntended, InboxMode, Recorded, RunStarted, UserMessage
 from hermes_agent.types.trace import RunStatus
-from tests.store.samples import begun, finish, new_session
+from tests.store.samples import begun, finish, new_session, race
 
 
 async def queue(store: Store, session_id: str) -> list[Waiting]:
@@ -282,25 +282,3 @@ def test_messages_waiting_anywhere(store: Store) -> None:
         assert all(at >= run.started_at for _, _, at in found)
 
     asyncio.run(scenario())
-
-
-def race(count: int, action: object) -> None:
-    """Run `action(number)` in threads that start together; what one raises is raised here."""
-    assert callable(action)
-    gate = threading.Barrier(count)
-    errors: list[BaseException] = []
-
-    def one(number: int) -> None:
-        gate.wait()
-        try:
-            action(number)
-        except BaseException as error:  # noqa: BLE001 - raised again below
-            errors.append(error)
-
-    threads = [threading.Thread(target=one, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]

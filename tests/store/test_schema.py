@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import sqlite3
-import threading
 from pathlib import Path
 
 import psycopg
@@ -16,7 +15,7 @@ from hermes_agent.store.database import Backend, Database
 from hermes_agent.store.open import Store, open_store
 from hermes_agent.types.errors import StoreTooNew
 from hermes_agent.types.trace import RunStatus
-from tests.store.samples import SAMPLES, begun
+from tests.store.samples import SAMPLES, begun, race
 
 FUTURE = schema.Migration(number=9999, name="9999_future", sql="CREATE TABLE tomorrow (id BIGINT)")
 
@@ -104,20 +103,14 @@ def fingerprint(url: str, home: Path) -> object:
 def test_two_upgrade_at_once_and_one_backup_is_made(store_url: str, home: Path) -> None:
     run_id, _ = make_old(store_url, home)
     notices: list[str] = []
-    gate = threading.Barrier(4)
 
-    def upgrade() -> None:
-        gate.wait()
+    def upgrade(number: int) -> None:
         store = open_store(store_url, home)
         notices.extend(store.notices)
         assert len(asyncio.run(store.journal.run_events(run_id))) == 15
         store.close()
 
-    threads = [threading.Thread(target=upgrade) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    race(4, upgrade)
     assert len(notices) == 1
 
 

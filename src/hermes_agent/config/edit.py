@@ -53,7 +53,7 @@ def set_value(home: Path, key: str, value: str) -> Path:
     permissions = {f"permissions.{capability.value}": "" for capability in Capability}
     known_key({**flat(Settings()), **permissions}, key)
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _alone(home):
             path = config_path(home).resolve()
             _replace(path, _checked(read_config(path) or "", section, name, value, str(path)))

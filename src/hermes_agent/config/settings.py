@@ -41,6 +41,7 @@ class ModelSettings(Group, frozen=True, kw_only=True):
     timeout: Seconds = 120.0
     connect_timeout: Seconds = 10.0
     attempts: Count = 4
+    retry_wait: Seconds = 0.5
     max_tokens: CountOrNone = 0
 
 

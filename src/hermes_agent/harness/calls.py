@@ -269,6 +269,8 @@ class Calls:
             result = _timed_out(wish.spec) if limit.expired() else _raised(error)
         except DeclarationBroken as error:
             result = ToolResult(ok=False, text=str(error), error="undeclared")
+        except PermissionRefused as error:
+            result = ToolResult(ok=False, text=error.explain(), error="not_permitted")
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the tool boundary: whatever is raised becomes a result
             result = _raised(error)
         return self._finished(result, scene), _status(result, wish.spec), tuple(watch.refusals)
@@ -352,6 +354,6 @@ def _status(result: ToolResult, spec: ToolSpec) -> CallStatus:
         return CallStatus.OK
     if result.error == "timeout":
         return CallStatus.IN_DOUBT if spec.effect is Effect.ONCE else CallStatus.TIMEOUT
-    if result.error == "undeclared":
+    if result.error in ("undeclared", "not_permitted"):
         return CallStatus.REFUSED
     return CallStatus.ERROR

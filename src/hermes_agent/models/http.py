@@ -8,9 +8,12 @@ from collections.abc import AsyncIterator
 
 import httpx
 
+from ..types.errors import ConfigError
+
 _clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[bool, httpx.AsyncClient]]
 _clients = weakref.WeakKeyDictionary()
 _LONGEST_EVENT = 16 * 1024 * 1024
+_LONGEST_STREAM = 256 * 1024 * 1024
 
 
 def http_client(url: str) -> httpx.AsyncClient:
@@ -19,7 +22,11 @@ def http_client(url: str) -> httpx.AsyncClient:
     clients = _clients.setdefault(asyncio.get_running_loop(), {})
     if secure not in clients:
         limits = httpx.Limits(max_connections=100, max_keepalive_connections=20)
-        clients[secure] = httpx.AsyncClient(verify=secure, limits=limits)
+        try:
+            clients[secure] = httpx.AsyncClient(verify=secure, limits=limits)
+        except (OSError, ValueError, httpx.InvalidURL) as error:
+            remedy = "check SSL_CERT_FILE and the proxy variables of the environment"
+            raise ConfigError(f"no connection can be set up: {error}", remedy=remedy) from error
     return clients[secure]
 
 
@@ -34,18 +41,28 @@ class BrokenStream(ValueError):
 
 
 async def server_sent_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The data of each event, however the bytes were cut into chunks. An unfinished last event is dropped."""
-    buffer = b""
+    """The data of each event, however the bytes were cut into chunks. An unfinished last event is dropped.
+
+    Chunks are joined only when a line ends, so that a long line costs its length once.
+    """
+    unfinished: list[bytes] = []
     data: list[bytes] = []
+    event = stream = 0
     async for chunk in chunks:
-        buffer += chunk
-        if len(buffer) > _LONGEST_EVENT:
-            raise BrokenStream(f"an event is longer than {_LONGEST_EVENT} bytes")
-        *lines, buffer = buffer.split(b"\n")
-        for line in lines:
-            line = line.rstrip(b"\r")
-            if line.startswith(b"data:"):
-                data.append(line[5:].removeprefix(b" "))
-            elif not line and data:
-                yield b"\n".join(data)
-                data.clear()
+        event += len(chunk)
+        stream += len(chunk)
+        unfinished.append(chunk)
+        if b"\n" in chunk:
+            *lines, rest = b"".join(unfinished).split(b"\n")
+            unfinished = [rest]
+            for line in lines:
+                line = line.rstrip(b"\r")
+                if line.startswith(b"data:"):
+                    data.append(line[5:].removeprefix(b" "))
+                elif not line:
+                    event = len(rest)
+                    if data:
+                        yield b"\n".join(data)
+                        data.clear()
+        if event > _LONGEST_EVENT or stream > _LONGEST_STREAM:
+            raise BrokenStream("an event or the whole stream is longer than any answer")

@@ -57,22 +57,31 @@ class LogFile:
         self._path = path
         self._clock = clock
         self._file: Any = None
+        self._broken = False
 
     def event(self, run_id: str, event: AnyEvent) -> None:
-        line = {"at": round(self._clock(), 3), "run": run_id, "kind": type(event).__struct_config__.tag}
-        self.write({**line, **_figures(event)})
+        self.note(str(type(event).__struct_config__.tag), run=run_id, **_figures(event))
+
+    def note(self, kind: str, **figures: Any) -> None:
+        """One line about something that is no event of a run, such as the store being opened."""
+        self._write({"at": round(self._clock(), 3), "kind": kind, **figures})
 
     def text(self, run_id: str, delta: str) -> None:
         return None
 
-    def write(self, line: dict[str, Any]) -> None:
-        """Append one line. A log that cannot be written is given up, not retried."""
-        if self._file is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            if self._path.exists() and self._path.stat().st_size > _LARGEST_LOG:
-                self._path.replace(self._path.with_suffix(".old.log"))
-            self._file = self._path.open("ab", buffering=0)
-        self._file.write(msgspec.json.encode(line) + b"\n")
+    def _write(self, line: dict[str, Any]) -> None:
+        """Append one line. A log that cannot be written is given up: it must not stop a run."""
+        if self._broken:
+            return
+        try:
+            if self._file is None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                if self._path.exists() and self._path.stat().st_size > _LARGEST_LOG:
+                    self._path.replace(self._path.with_suffix(".old.log"))
+                self._file = self._path.open("ab", buffering=0)
+            self._file.write(msgspec.json.encode(line) + b"\n")
+        except OSError:
+            self._broken = True
 
 
 def _figures(event: AnyEvent) -> dict[str, Any]:

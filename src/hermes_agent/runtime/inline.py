@@ -113,7 +113,7 @@ class InlineEngine:
 
     async def close(self) -> None:
         """Stop the heartbeat; open runs stay resumable."""
-        await asyncio.get_running_loop().run_in_executor(None, self._heartbeat.close)
+        self._heartbeat.close()
 
     async def _drive(self, session: Session, approver: Approver, deliver: Deliver) -> Finished | None:
         """Run the next message of a session, or the run somebody left open. None when there is nothing to do here."""

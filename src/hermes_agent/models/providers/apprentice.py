@@ -90,7 +90,7 @@ def _parse_step(text: str, place: int) -> Step | None:
     while match := _CALL.match(text, place):
         try:
             arguments, place = _decoder.raw_decode(text, match.end())
-        except ValueError:
+        except (ValueError, RecursionError):
             break
         way = Way(tool=match.group(1), arguments=arguments)
         if joint == "verify":

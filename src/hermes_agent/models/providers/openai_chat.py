@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
+import re
 from collections.abc import AsyncIterator
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
@@ -22,6 +25,10 @@ from ..request import ModelRequest, Prefix
 _WIRE = "openai_chat"
 _DRAIN_SECONDS = 0.5
 _DEFAULT_URL = "https://api.openai.com/v1"
+_LONGEST_ERROR = 64 * 1024
+_DEEPEST = 100
+_CUT_OFF = ("length", "content_filter")
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 class _Function(msgspec.Struct):
@@ -65,13 +72,43 @@ class _Chunk(msgspec.Struct):
 _chunk_decoder = msgspec.json.Decoder(_Chunk)
 
 
+class _GrowingCall:
+    """One call whose pieces are still coming. `index` is its place among the calls of the answer."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.id = ""
+        self._name = ""
+        self._arguments: list[str] = []
+
+    def add(self, piece: _CallDelta) -> None:
+        self.id = self.id or piece.id or ""
+        if piece.function is not None:
+            self._name += piece.function.name or ""
+            self._arguments.append(piece.function.arguments or "")
+
+    def call(self, number: int, *, cut_off: bool) -> ToolCall:
+        """The call with its arguments read; what cannot be read is said, and such a call is never run."""
+        call_id, name = clean(self.id) or f"call_{number}", clean(self._name)
+        if cut_off:
+            return ToolCall(id=call_id, name=name, problem="the answer was cut off in the middle of this call")
+        try:
+            return ToolCall(id=call_id, name=name, arguments=_arguments("".join(self._arguments)))
+        except (ValueError, RecursionError) as error:
+            return ToolCall(id=call_id, name=name, problem=f"the arguments are not a JSON object: {error}")
+
+
 class _Collected:
-    """A streamed answer as it grows. Calls are kept by their index, in whatever order their pieces come."""
+    """A streamed answer as it grows. Calls are kept by their index, in whatever order their pieces come.
+
+    Endpoints differ: some leave the index out, some give every call the index 0. An id that differs from the one
+    at the same index begins a call of its own.
+    """
 
     def __init__(self, on_text: TextListener) -> None:
         self._on_text = on_text
         self._text: list[str] = []
-        self._calls: dict[int, tuple[list[str], list[str], list[str]]] = {}
+        self._calls: list[_GrowingCall] = []
         self.stop = ""
         self.usage = Usage()
 
@@ -92,40 +129,57 @@ class _Collected:
         text = delta.content or delta.refusal
         if text:
             self._text.append(text)
-            self._on_text(text)
-        for position, piece in enumerate(delta.tool_calls or ()):
-            place = piece.index if piece.index is not None else len(self._calls) + (0 if piece.id else -1) + position
-            ids, names, arguments = self._calls.setdefault(max(place, 0), ([], [], []))
-            if piece.id:
-                ids.append(piece.id)
-            if piece.function is not None:
-                names.append(piece.function.name or "")
-                arguments.append(piece.function.arguments or "")
+            self._on_text(clean(text))
+        for piece in delta.tool_calls or ():
+            self._growing(piece).add(piece)
+
+    def _growing(self, piece: _CallDelta) -> _GrowingCall:
+        """The call a piece belongs to: the last one at its index, or the last one of all where it has no index."""
+        same = [call for call in self._calls if piece.index in (None, call.index)]
+        named = piece.function is not None and piece.function.name
+        begins = piece.id not in (None, "", same[-1].id) if same and same[-1].id else piece.index is None and named
+        if same and not begins:
+            return same[-1]
+        self._calls.append(_GrowingCall(len(self._calls) if piece.index is None else piece.index))
+        return self._calls[-1]
 
     def answer(self) -> ModelAnswer:
         if not self.stop:
             raise ModelError(ModelFailure.MALFORMED, "the answer broke off before it was finished")
-        calls = tuple(
-            _call(ids[0] if ids else "", "".join(names), "".join(arguments), number)
-            for number, (ids, names, arguments) in sorted(self._calls.items())
-        )
         text = clean("".join(self._text))
-        if not text and not calls:
-            raise ModelError(ModelFailure.MALFORMED, f"the answer was empty (finish reason {self.stop!r})")
+        if not text and not self._calls:
+            filtered = self.stop == "content_filter"
+            failure = ModelFailure.REFUSED if filtered else ModelFailure.MALFORMED
+            raise ModelError(failure, f"the answer was empty (finish reason {self.stop!r})")
+        half = self._calls[-1] if self._calls and self.stop in _CUT_OFF else None
+        ordered = sorted(self._calls, key=lambda call: call.index)
+        calls = tuple(call.call(number, cut_off=call is half) for number, call in enumerate(ordered))
         return ModelAnswer(text=text, calls=calls, stop=self.stop, usage=self.usage)
 
 
-def _call(call_id: str, name: str, arguments: str, number: int) -> ToolCall:
-    """A call with its arguments read; what cannot be read is said, and such a call is never run."""
-    call_id = clean(call_id) or f"call_{number}"
-    name = clean(name)
-    try:
-        value = json.loads(arguments) if arguments.strip() else {}
-    except ValueError as error:
-        return ToolCall(id=call_id, name=name, problem=f"the arguments are not valid JSON: {error}")
+def _arguments(text: str) -> dict[str, Any]:
+    """The object in a call's arguments. What JSON does not have, or no journal could keep, is a ValueError."""
+    value = json.loads(text, parse_constant=_number, parse_float=_number) if text.strip() else {}
     if not isinstance(value, dict):
-        return ToolCall(id=call_id, name=name, problem="the arguments are not a JSON object")
-    return ToolCall(id=call_id, name=name, arguments=clean_json(value))
+        raise ValueError("it is something else")
+    if _deeper_than(value, _DEEPEST):
+        raise ValueError(f"it is nested more than {_DEEPEST} levels deep")
+    cleaned: dict[str, Any] = clean_json(value)
+    return cleaned
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{one_line(text)} is no number")
+    return value
+
+
+def _deeper_than(value: Any, levels: int) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    items = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_deeper_than(item, levels - 1) for item in items)
 
 
 def _piece(message: Message) -> bytes:
@@ -139,17 +193,28 @@ def _piece(message: Message) -> bytes:
         case CallFinished(call_id=call_id, text=text):
             value = {"role": "tool", "tool_call_id": call_id, "content": text}
         case AssistantMessage(text=text, calls=calls):
-            value = {"role": "assistant", "content": text or None}
+            value = {"role": "assistant", "content": text or (None if calls else "")}
             if calls:
                 value["tool_calls"] = [
                     {
                         "id": call.id,
                         "type": "function",
-                        "function": {"name": call.name, "arguments": msgspec.json.encode(call.arguments).decode()},
+                        "function": {
+                            "name": _sendable(call.name),
+                            "arguments": msgspec.json.encode(call.arguments).decode(),
+                        },
                     }
                     for call in calls
                 ]
-    return msgspec.json.encode(value)
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(clean_json(value))
+
+
+def _sendable(name: str) -> str:
+    """A tool's name as the format allows it: a model may have made one up that the endpoint would not take back."""
+    return _NOT_IN_NAMES.sub("_", name)[:64] or "unknown"
 
 
 class OpenAIChat:
@@ -168,13 +233,13 @@ class OpenAIChat:
 
     def body(self, request: ModelRequest) -> bytes:
         """The request as bytes: what stays the same first, then the transcript, then what may differ."""
-        pieces = request.transcript.pieces(_WIRE, _piece)
+        messages = b",".join((self._prefix(request.prefix), *request.transcript.pieces(_WIRE, _piece)))
         tail = b"]"
         if request.prefix.tools and not request.may_call_tools:
             tail += b',"tool_choice":"none"'
         if request.max_tokens:
             tail += b',"max_tokens":%d' % request.max_tokens
-        return b"".join((self._prefix(request.prefix), b",", b",".join(pieces), tail, b"}"))
+        return b"".join((messages, tail, b"}"))
 
     def _prefix(self, prefix: Prefix) -> bytes:
         if self._head[0] is not prefix:
@@ -194,20 +259,21 @@ class OpenAIChat:
                 "POST", self._url, content=self.body(request), headers=self._headers, timeout=self._timeout
             ) as response:
                 if response.status_code != httpx.codes.OK:
-                    raise _refusal(response, await response.aread())
+                    raise _refusal(response, await _beginning(response))
                 kind = response.headers.get("content-type", "")
-                if not kind.startswith("text/event-stream"):
-                    raise ModelError(ModelFailure.MALFORMED, f"the endpoint answered with {kind or 'no content type'}")
+                if not kind.lower().startswith("text/event-stream"):
+                    said = one_line((await _beginning(response)).decode("utf-8", "replace"), 200)
+                    raise ModelError(ModelFailure.MALFORMED, f"the endpoint answered with {kind or 'no type'}: {said}")
                 return await self._collect(response.aiter_raw(), on_text)
         except httpx.TimeoutException as error:
             raise ModelError(ModelFailure.NETWORK, f"{self._url} did not answer in time") from error
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError) as error:
+            raise ConfigError(f"{self._url!r} is no URL: {error}", remedy="check --base-url") from error
         except httpx.HTTPError as error:
             detail = one_line(str(error)) or type(error).__name__
             raise ModelError(
                 ModelFailure.NETWORK, f"{self._url}: {detail}", remedy="check --base-url and that the server runs"
             ) from error
-        except httpx.InvalidURL as error:
-            raise ConfigError(f"{self._url!r} is no URL: {error}", remedy="check --base-url") from error
 
     async def _collect(self, chunks: AsyncIterator[bytes], on_text: TextListener) -> ModelAnswer:
         collected = _Collected(on_text)
@@ -240,11 +306,21 @@ async def _drained(events: AsyncIterator[bytes]) -> None:
 def _decoded(data: bytes) -> _Chunk:
     try:
         return _chunk_decoder.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         try:
-            return msgspec.convert(clean_json(json.loads(data)), _Chunk)
-        except (ValueError, msgspec.ValidationError):
+            return msgspec.convert(json.loads(data), _Chunk)
+        except (ValueError, RecursionError, msgspec.ValidationError):
             raise ModelError(ModelFailure.MALFORMED, f"the stream holds what is no chunk: {error}") from error
+
+
+async def _beginning(response: httpx.Response) -> bytes:
+    """As much of a body as an error message needs, however much comes."""
+    body = b""
+    async for part in response.aiter_bytes():
+        body += part
+        if len(body) >= _LONGEST_ERROR:
+            break
+    return body
 
 
 def _refusal(response: httpx.Response, body: bytes) -> ModelError:
@@ -284,9 +360,16 @@ def _error_words(body: bytes) -> tuple[str, str]:
 
 
 def _retry_after(response: httpx.Response) -> float | None:
+    """The seconds an endpoint asks for. A date is read against the endpoint's own clock."""
+    wish = response.headers.get("retry-after", "")
     try:
-        return max(0.0, float(response.headers["retry-after"]))
-    except (KeyError, ValueError):
+        return max(0.0, float(wish))
+    except ValueError:
+        pass
+    try:
+        wait = parsedate_to_datetime(wish) - parsedate_to_datetime(response.headers.get("date", ""))
+        return max(0.0, wait.total_seconds())
+    except (ValueError, TypeError):
         return None
 
 
@@ -294,6 +377,8 @@ def connect(options: ProviderOptions) -> OpenAIChat:
     """A client for `openai:NAME`."""
     if not options.model:
         raise ConfigError("openai: needs a model name", remedy="write openai:NAME")
+    if not options.api_key.isascii() or not options.api_key.isprintable():
+        raise ConfigError("the key for openai: holds characters that no key has", remedy="check OPENAI_API_KEY")
     if not options.api_key and not options.base_url:
         raise ConfigError(
             "openai: needs a key or another endpoint", remedy="set OPENAI_API_KEY, or OPENAI_BASE_URL / --base-url"

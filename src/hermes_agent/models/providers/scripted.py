@@ -21,14 +21,14 @@ from ..client import ModelAnswer, ProviderOptions, TextListener
 from ..request import ModelRequest
 
 
-class ScriptedCall(Value, frozen=True, kw_only=True):
+class ScriptedCall(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A call the script makes."""
 
     name: str
     arguments: dict[str, Any] = {}
 
 
-class Turn(Value, frozen=True, kw_only=True):
+class Turn(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One answer: text, calls, or a failure; optionally after a while."""
 
     text: str = ""
@@ -77,7 +77,7 @@ def connect(options: ProviderOptions) -> ScriptedModel:
     """A client for `scripted:FILE`, a JSON list of turns."""
     try:
         turns = msgspec.json.decode(Path(options.model).read_bytes(), type=list[Turn])
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, ValueError, msgspec.MsgspecError) as error:
         raise ConfigError(
             f"cannot read the script {options.model!r}: {error}",
             remedy='write scripted:FILE with a JSON list such as [{"text": "hello"}]',

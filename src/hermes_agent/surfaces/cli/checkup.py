@@ -12,14 +12,16 @@ from enum import StrEnum
 from pathlib import Path
 
 from ...config.load import Environment, config_path
-from ...config.settings import Settings
+from ...config.settings import Settings, Verdict
 from ...models.catalog import connect, split_name
 from ...models.client import ProviderOptions
 from ...store.backends.sqlite import NETWORK_FILE_SYSTEMS, Sqlite, file_system_of
 from ...store.database import Backend
+from ...store.open import Store
 from ...tools.sandbox.base import Sandbox
 from ...types.base import Value
-from ...types.errors import HermesError
+from ...types.errors import HermesError, StoreDamaged
+from ...types.tools import Capability
 from ...version import __version__
 from .console import amount
 from .privacy import without_password
@@ -58,20 +60,14 @@ def failed(name: str, error: HermesError) -> Check:
 
 def check_program() -> Iterator[Check]:
     """The interpreter and the installation."""
-    version = platform.python_version()
-    if sys.version_info >= (3, 11):
-        yield good("python", f"{version} at {sys.executable}")
-    else:
-        yield Check(
-            name="python", state=State.FAIL, text=f"{version} is too old", remedy="install Python 3.11 or newer"
-        )
+    yield good("python", f"{platform.python_version()} at {sys.executable}")
     yield good("hermes", f"{__version__} at {Path(__file__).parents[2]}")
 
 
 def check_home(home: Path) -> Iterator[Check]:
     """Whether state can be kept: writable, on a file system that carries a database, with room to grow."""
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=home) as file:
             file.write(b"x")
             file.flush()
@@ -180,16 +176,35 @@ async def check_endpoint(environment: Environment, settings: Settings) -> Check:
     return good("endpoint", f"{url} answers")
 
 
-def check_sandbox(sandbox: Sandbox) -> Check:
+def check_sandbox(sandbox: Sandbox, settings: Settings) -> Check:
     """Whether commands are kept from anything."""
     if sandbox.confines:
         return good("sandbox", f"commands run under {sandbox.name}")
+    verdict = settings.permissions.get(Capability.SHELL, Verdict.ASK)
+    asked = {
+        Verdict.ASK: "each is asked about first",
+        Verdict.ALLOW: "none is asked about",
+        Verdict.DENY: "all are denied",
+    }
     return Check(
         name="sandbox",
-        state=State.WARN,
-        text=f"{sandbox.name}: commands are not isolated; they have your rights, and each is asked about first",
-        remedy="keep permissions.shell on ask, or run hermes in a container",
+        state=State.OK if verdict is Verdict.DENY else State.WARN,
+        text=f"{sandbox.name}: commands are not isolated, they have your rights; {asked[verdict]}",
+        remedy="keep permissions.shell on ask, or run hermes in a container" if verdict is not Verdict.DENY else "",
     )
+
+
+async def check_journal(store: Store, limit: int) -> Iterator[Check]:
+    """Whether the entries of the sessions used last can be read. The engine's own check does not look into them."""
+    checks = []
+    sessions = await store.sessions.recent(limit)
+    for session in sessions:
+        try:
+            await store.sessions.export(session.id)
+        except StoreDamaged as error:
+            remedy = f"`hermes doctor --repair` takes out what cannot be read; or `hermes sessions delete {session.id}`"
+            checks.append(Check(name="journal", state=State.FAIL, text=f"session {session.id}: {error}", remedy=remedy))
+    return iter(checks or [good("journal", f"the last {len(sessions)} sessions can be read")])
 
 
 def check_extras() -> Iterator[Check]:

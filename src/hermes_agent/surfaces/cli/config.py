@@ -81,7 +81,7 @@ def edit() -> None:
     home = read_environment().home
     file = config_path(home)
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not file.exists():
             file.touch(mode=0o600)
         click.edit(filename=str(file))

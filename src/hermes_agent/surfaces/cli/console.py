@@ -20,9 +20,10 @@ _CODES = {"dim": "2", "bold": "1", "red": "31", "green": "32", "yellow": "33", "
 class Console:
     """Where a command writes: answers to stdout, everything else to stderr."""
 
-    def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
-        self.out = out or sys.stdout
-        self.err = err or sys.stderr
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.out: TextIO = sys.stdout
+        self.err: TextIO = sys.stderr
+        self._quiet = quiet
         self._colour = read_environment().colour
 
     def colourful(self, stream: TextIO) -> bool:
@@ -36,7 +37,9 @@ class Console:
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m"
 
     def note(self, text: str, style: str = "dim") -> None:
-        """A remark beside the answer."""
+        """A remark beside the answer, unless the user wants quiet."""
+        if self._quiet:
+            return
         print(self.styled(text, style, self.err), file=self.err, flush=True)
 
     def say(self, text: str) -> None:

@@ -63,6 +63,9 @@ class _Demo:
     async def play(self) -> dict[str, Any]:
         """All three acts; returns what was seen."""
         self._say("1. A run begins: five steps, the fourth one sends a message and must happen only once.", "bold")
+        self._say(
+            "   The tools, the database and the kill are real; the policy is simulated (apprentice), no language model."
+        )
         victim = self._start("run", _TASK, "--model", "apprentice:4", "--yes", "-q")
         self._wait_for(lambda: (self._shop / "outbox.txt").exists(), victim)
         self._say(f"2. kill -9 {victim.pid}, in the middle of the fourth step.", "bold")
@@ -79,7 +82,7 @@ class _Demo:
 
     def _facts(self, out: bytes, orphans: list[int], seconds: float) -> dict[str, Any]:
         try:
-            run = msgspec.json.decode(out)["runs"][0]
+            run = msgspec.json.decode(out)["resumed"][0]
         except (msgspec.MsgspecError, KeyError, IndexError) as error:
             raise HermesError(f"the resumed run gave no report: {out[:300]!r}", remedy="run `hermes doctor`") from error
         sent = (self._shop / "outbox.txt").read_text().count("sent")

@@ -22,6 +22,7 @@ from .checkup import (
     check_endpoint,
     check_extras,
     check_home,
+    check_journal,
     check_model,
     check_program,
     check_sandbox,
@@ -32,6 +33,7 @@ from .console import Console, print_json
 from .opening import json_option
 
 _PRESENT = "-"
+_SESSIONS = 200
 _STYLES = {State.OK: "green", State.WARN: "yellow", State.FAIL: "red"}
 
 
@@ -89,6 +91,8 @@ async def _examine_store(environment: Environment, settings: Settings) -> list[C
         checks = list(check_database(backend, settings, environment.home))
         if any(one.state is State.FAIL for one in checks):
             return checks
+        if isinstance(backend, Sqlite) and not backend.path.exists():
+            return checks
         store = open_store(settings.store.url, environment.home)
     except (HermesError, OSError, sqlite3.Error) as error:
         known = error if isinstance(error, HermesError) else StoreError(str(error))
@@ -96,7 +100,8 @@ async def _examine_store(environment: Environment, settings: Settings) -> list[C
     checks += [Check(name="store", state=State.WARN, text=notice) for notice in store.notices]
     app = App(environment, settings, store, Parts())
     try:
-        checks.append(check_sandbox(app.sandbox))
+        checks.append(check_sandbox(app.sandbox, settings))
+        checks += await check_journal(store, _SESSIONS)
         runs = await app.engine.abandoned()
     except HermesError as error:
         return [*checks, failed("runs", error)]
@@ -122,7 +127,7 @@ def _repair(environment: Environment, which: str) -> Check:
     if file is None:
         if not backend.path.exists():
             raise UsageError(f"there is no database {backend.path}", remedy="the next run makes a new one")
-        if not backend.check():
+        if not backend.check() and not asyncio.run(_unreadable(settings, environment)):
             return good("repair", f"{backend.path} is sound; nothing was done")
     try:
         saved = backend.repair(file)
@@ -134,6 +139,15 @@ def _repair(environment: Environment, which: str) -> Check:
         return good("repair", text)
     where = ", ".join(f"{table}: {count}" for table, count in saved.lost.items() if count)
     return Check(name="repair", state=State.WARN, text=text, remedy=f"lost rows by table: {where}")
+
+
+async def _unreadable(settings: Settings, environment: Environment) -> bool:
+    """Whether entries of the journal cannot be read although the engine finds the file sound."""
+    store = open_store(settings.store.url, environment.home)
+    try:
+        return any(one.state is State.FAIL for one in await check_journal(store, _SESSIONS))
+    finally:
+        store.close()
 
 
 def _print(checks: list[Check]) -> None:

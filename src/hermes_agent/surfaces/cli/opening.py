@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,8 +20,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @asynccontextmanager
 async def opened(console: Console, parts: Parts | None = None) -> AsyncIterator[App]:
-    """The agent of this home, closed at the end. Notices about the store go to stderr."""
-    app = build(read_environment(), parts, console.note)
+    """The agent of this home, which only its user may read. Closed at the end. Notices of the store go to stderr."""
+    environment = read_environment()
+    with suppress(OSError):  # what is wrong with the home is said by the store, with the remedy
+        environment.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    app = build(environment, parts, console.note)
     try:
         yield app
     finally:

@@ -12,9 +12,20 @@ from .progress import Progress
 
 
 async def resume_others(app: App, session_id: str, approver: Approver, console: Console, progress: Progress) -> None:
-    """Finish what a crash interrupted in other sessions; this session's own is taken up by its driver."""
+    """Finish what a crash interrupted in other sessions; this session's own is taken up by its driver.
+
+    Answers that a crash may have kept from being seen are pointed out.
+    """
     if app.settings.runtime.resume is not Resume.AUTO:
         return
+
+    async def point_out(finished: Finished) -> None:
+        console.note(
+            f"run {finished.run_id} is {finished.result.status.value}, but its answer may not have been seen:"
+            f" `hermes sessions show {finished.session_id}`",
+            "yellow",
+        )
+
     for run in await app.engine.abandoned():
         if run.session_id == session_id:
             continue
@@ -31,6 +42,7 @@ async def resume_others(app: App, session_id: str, approver: Approver, console: 
                 f" `hermes sessions show {run.session_id}` has its answer",
                 "yellow",
             )
+    await app.engine.redeliver(point_out)
 
 
 async def _quietly(finished: Finished) -> None:

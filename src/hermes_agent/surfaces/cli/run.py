@@ -67,7 +67,7 @@ def command(**given: Any) -> int:
 
 
 async def _run(task: Task, text: str) -> int:
-    console = Console()
+    console = Console(quiet=task.quiet)
     show = not (task.as_json or task.quiet)
     progress = Progress(console, stream=show and sys.stdout.isatty())
     async with opened(console, Parts(sinks=(progress,) if show else ())) as app:
@@ -93,7 +93,7 @@ async def _answer(app: App, task: Task, session: Session, message: str, console:
     """See the message through; meanwhile finish what was interrupted in other sessions."""
     show = not (task.as_json or task.quiet)
     stop = CtrlC(lambda: app.engine.interrupt(session.id), console)
-    person = someone_or_nobody(console)
+    person = someone_or_nobody(Console())
     waiting = asyncio.ensure_future(say_when_waiting(app, session.id, console))
     resuming = asyncio.ensure_future(resume_others(app, session.id, person, console, progress))
     shown: set[str] = set()

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from typing import NoReturn
 
 from .console import Console
 
@@ -41,7 +42,7 @@ class CtrlC:
             self._task.cancel()
 
 
-def leave_at_once(code: int = INTERRUPTED) -> None:
+def leave_at_once(code: int = INTERRUPTED) -> NoReturn:
     """End the process now. What it was doing is taken up by the next start."""
     sys.stdout.flush()
     os._exit(code)

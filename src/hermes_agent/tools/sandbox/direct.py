@@ -28,13 +28,12 @@ class Direct:
         *,
         cpu_seconds: int = 3600,
         file_bytes: int = 8 << 30,
-        umask: str = "077",
     ) -> None:
         kept = {name: value for name, value in environment.items() if name in _KEPT or name.startswith("LC_")}
         self._environment = {"PATH": _PATH, **kept, **_FIXED}
         self._shell = _BASH if os.access(_BASH, os.X_OK) else "/bin/sh"
         block = 1024 if self._shell == _BASH else 512
-        self._prelude = f"umask {umask}; ulimit -c 0; ulimit -t {cpu_seconds}; ulimit -f {file_bytes // block}; "
+        self._prelude = f"ulimit -c 0; ulimit -t {cpu_seconds}; ulimit -f {file_bytes // block}; "
 
     def wrap(self, command: str, directory: Path) -> list[str]:
         """The limits stand on the command's own first line, so that the line numbers in its messages stay right."""
