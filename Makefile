@@ -62,7 +62,8 @@ bench: setup ## the benchmarks, as a table
 	$(BIN)/python -m benchmarks
 
 bench-peer: setup ## the same work by other libraries, side by side
-	$(BIN)/python -m benchmarks.peer
+	$(BIN)/python -m benchmarks.peers.run
+	$(BIN)/python -m benchmarks --peers .bench/peers.json
 
 requirements: setup ## which rows of docs/requirements.md have tests
 	$(BIN)/python -m scripts.requirements

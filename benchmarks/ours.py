@@ -7,6 +7,8 @@ import json
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -54,6 +56,7 @@ def measure_ours(sizes: tuple[int, ...]) -> Peer:
     command, first_bytes = one_shot_command()
     return Peer(
         name=NAME,
+        taken_at=datetime.now(UTC).isoformat(timespec="seconds"),
         version=__version__,
         one_shot=one_shot,
         one_call=one_call,
@@ -100,7 +103,7 @@ def eight_commands() -> Cost:
 def growth(iterations: int = 500, window: int = 20) -> tuple[float, float]:
     """Median CPU of an iteration in ms, around the fifth and around the last, within one conversation."""
     _, spent = converse(iterations)
-    steps = [(later - earlier) * 1000 for earlier, later in zip(spent, spent[1:], strict=False)]
+    steps = [(later - earlier) * 1000 for earlier, later in pairwise(spent)]
     return median(steps[4 : 4 + window]), median(steps[-window:])
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.peers.measure import clean_environment
@@ -22,9 +23,7 @@ def unchanged(turns: int, kill_at: int = 0) -> tuple[int, int]:
     call = Call(name="list_files", arguments={"path": ".", "depth": 1})
     with tempfile.TemporaryDirectory(prefix="prefix-") as folder, Endpoint(loop(turns, call)) as server:
         home = Path(folder)
-        env = clean_environment(
-            home, HERMES_HOME=str(home / "h"), HERMES_MODEL="openai:m", OPENAI_BASE_URL=server.url
-        )
+        env = clean_environment(home, HERMES_HOME=str(home / "h"), HERMES_MODEL="openai:m", OPENAI_BASE_URL=server.url)
         process = subprocess.Popen(
             [str(COMMAND), "run", "-q", "list"], env=env, cwd=home, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL
         )
@@ -36,5 +35,5 @@ def unchanged(turns: int, kill_at: int = 0) -> tuple[int, int]:
         if kill_at:
             subprocess.run([str(COMMAND), "resume", "--json"], env=env, cwd=home, stdout=subprocess.DEVNULL, check=True)
         bodies = [request.body for request in server.requests]
-    good = sum(later.startswith(earlier[:-_END]) for earlier, later in zip(bodies, bodies[1:], strict=False))
+    good = sum(later.startswith(earlier[:-_END]) for earlier, later in pairwise(bodies))
     return good, len(bodies) - 1

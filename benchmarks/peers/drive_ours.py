@@ -1,5 +1,8 @@
 """Drives this project: its library, one plain tool beside the built-in ones, everything journaled as always."""
 
+# mypy: ignore-errors
+# Run as a script beside `conversation.py`, like the peers' drivers.
+
 from __future__ import annotations
 
 import json

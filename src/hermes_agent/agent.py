@@ -164,7 +164,7 @@ class Agent:
         return await asyncio.wrap_future(_bridge.submit(self._run(request, session, options or {})))
 
     def resume(self) -> list[RunResult]:
-        """Finish the runs of this agent that a crash interrupted; returns them. Happens by itself with the first run."""
+        """Finish the runs of this agent that a crash interrupted. Happens by itself with the first run."""
         return self._resuming().result()
 
     def interrupt(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -135,7 +136,7 @@ class App:
         if session_id:
             return await self.store.sessions.get(session_id)
         return await self.store.sessions.create(
-            agent=self.parts.agent, surface=surface, workspace=str(workspace.resolve()), title=title
+            agent=self.parts.agent, surface=surface, workspace=os.path.realpath(workspace), title=title
         )
 
     def active_plan(self, session_id: str) -> ActivePlan | None:

@@ -22,7 +22,6 @@ from ..types.events import (
     CallFinished,
     DeliveryIntended,
     Fragment,
-    InboxMode,
     ModelCalled,
     PlanChanged,
     PrefixFrozen,
@@ -206,11 +205,7 @@ class Turn:
         if not self.signals.steering:
             return
         self.signals.steering = False
-        messages = await self.harness.store.inbox.take(self.session.id, self.run.id, InboxMode.STEER)
-        if messages:
-            await self.commit(
-                [UserMessage(text=item.text, inbox_id=item.id, mode=InboxMode.STEER) for item in messages]
-            )
+        await self._written(self.harness.store.runs.steer(self.run))
 
     async def _ask_model(self, *, may_call_tools: bool) -> list[Wish]:
         """Ask, then journal in one commit what the answer leads to: the end of the run, or the calls that were refused
@@ -333,10 +328,13 @@ class Turn:
         await self.commit([*closing, *self._closing(status, answer, reason)])
 
     async def commit(self, events: Sequence[AnyEvent]) -> None:
-        """Journal events and take them into account. Cancelling waits for the write that is under way."""
-        if not events:
-            return
-        writing = asyncio.ensure_future(self.harness.store.journal.append(self.run.id, self.run.epoch, events))
+        """Journal events and take them into account."""
+        if events:
+            await self._written(self.harness.store.journal.append(self.run.id, self.run.epoch, events))
+
+    async def _written(self, write: Coroutine[Any, Any, list[Recorded]]) -> None:
+        """Take into account what a write committed. Being cancelled waits for the write that is under way."""
+        writing = asyncio.ensure_future(write)
         try:
             self._applied(await asyncio.shield(writing))
         except asyncio.CancelledError:

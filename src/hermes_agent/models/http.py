@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import AsyncIterator
-
-import httpx
+from email.utils import parsedate_to_datetime
 
 from ..types.errors import ConfigError
+from .lean_httpx import httpx
 
 _clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[bool, httpx.AsyncClient]]
 _clients = weakref.WeakKeyDictionary()
+_LONGEST_ERROR = 64 * 1024
 _LONGEST_EVENT = 16 * 1024 * 1024
 _LONGEST_STREAM = 256 * 1024 * 1024
 
@@ -34,6 +35,30 @@ async def close_clients() -> None:
     """Close this loop's clients."""
     for client in _clients.pop(asyncio.get_running_loop(), {}).values():
         await client.aclose()
+
+
+async def beginning(response: httpx.Response) -> bytes:
+    """As much of a body as an error message needs, however much comes."""
+    body = b""
+    async for part in response.aiter_bytes():
+        body += part
+        if len(body) >= _LONGEST_ERROR:
+            break
+    return body
+
+
+def retry_after(response: httpx.Response) -> float | None:
+    """The seconds an endpoint asks to wait. A date is read against the endpoint's own clock."""
+    wish = response.headers.get("retry-after", "")
+    try:
+        return max(0.0, float(wish))
+    except ValueError:
+        pass
+    try:
+        wait = parsedate_to_datetime(wish) - parsedate_to_datetime(response.headers.get("date", ""))
+        return max(0.0, wait.total_seconds())
+    except (ValueError, TypeError):
+        return None
 
 
 class BrokenStream(ValueError):

@@ -15,29 +15,42 @@ import threading
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from ..types.tools import Capability
 
 _NETWORK = frozenset(
-    ("socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo", "socket.gethostbyname")
+    (
+        "socket.connect",
+        "socket.bind",
+        "socket.sendto",
+        "socket.sendmsg",
+        "socket.getaddrinfo",
+        "socket.getnameinfo",
+        "socket.gethostbyname",
+        "socket.gethostbyaddr",
+    )
 )
+_NO_FOLDER = 9
 _PROCESSES = frozenset(
     ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty", "pty.spawn")
 )
-_CHANGES = {
-    "os.remove": 1,
-    "os.rename": 2,
-    "os.mkdir": 1,
-    "os.rmdir": 1,
-    "os.chmod": 1,
-    "os.chown": 1,
-    "os.link": 2,
-    "os.symlink": 2,
-    "os.truncate": 1,
-    "os.utime": 1,
-    "shutil.rmtree": 1,
+_CHANGES: dict[str, tuple[tuple[int, int], ...]] = {
+    "os.remove": ((0, 1),),
+    "os.rename": ((0, 2), (1, 3)),
+    "os.mkdir": ((0, 2),),
+    "os.rmdir": ((0, 1),),
+    "os.chmod": ((0, 2),),
+    "os.chown": ((0, 3),),
+    "os.link": ((0, 2), (1, 3)),
+    "os.symlink": ((1, 2),),
+    "os.truncate": ((0, _NO_FOLDER),),
+    "os.utime": ((0, 3),),
+    "shutil.rmtree": ((0, 1),),
 }
+"""Where each event holds the paths it changes, each with the descriptor of the folder the path starts from."""
+_IN_MEMORY = (":memory:", "")
+_JUDGED = frozenset(("open", "sqlite3.connect")) | _NETWORK | _PROCESSES | _CHANGES.keys()
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _ALWAYS_READABLE = ("/dev/urandom", "/usr/share/zoneinfo", "/etc/ssl", "/etc/mime.types", "/etc/localtime")
 
@@ -55,9 +68,11 @@ class Watch:
         self.scope = os.path.realpath(scope)
         self.refusals: list[str] = []
 
-    def refuse(self, what: str, capability: Capability) -> None:
+    def refuse(self, what: str, capability: Capability) -> NoReturn:
         """Record and raise."""
-        reason = f"{self.tool} tried to {what} without declaring {capability.value!r}"
+        declared = capability in self.capabilities
+        why = "which is outside its folder" if declared else f"without declaring {capability.value!r}"
+        reason = f"{self.tool} tried to {what} {why}"
         self.refusals.append(reason)
         raise DeclarationBroken(reason)
 
@@ -78,6 +93,16 @@ def watched(watch: Watch) -> Iterator[Watch]:
         _watch.reset(token)
 
 
+@contextlib.contextmanager
+def unwatched() -> Iterator[None]:
+    """What happens inside is the runtime's own doing, though a watched function asked for it."""
+    token = _watch.set(None)
+    try:
+        yield
+    finally:
+        _watch.reset(token)
+
+
 def _install() -> None:
     global _installed
     if not _installed:
@@ -88,7 +113,7 @@ def _install() -> None:
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
-    if not (event == "open" or event in _NETWORK or event in _PROCESSES or event in _CHANGES):
+    if event not in _JUDGED:
         return
     watch = _watch.get()
     if watch is None:
@@ -112,10 +137,23 @@ def _judge(watch: Watch, event: str, arguments: tuple[Any, ...]) -> None:
         if isinstance(path, int):
             return
         _judge_file(watch, path, writing=bool(isinstance(flags, int) and flags & _WRITING) or _writes(mode))
+    elif event == "sqlite3.connect":
+        name = os.fsdecode(arguments[0]).removeprefix("file:").partition("?")[0]
+        if name not in _IN_MEMORY:
+            _judge_file(watch, name, writing=True)
     else:
-        for path in arguments[: _CHANGES[event]]:
+        for place, folder in _CHANGES[event]:
+            path = arguments[place]
             if not isinstance(path, int):
-                _judge_file(watch, path, writing=True)
+                _judge_file(watch, _from_folder(path, arguments[folder:]), writing=True)
+
+
+def _from_folder(path: Any, folder: tuple[Any, ...]) -> str:
+    """A path as seen from the process, where it was given relative to an open folder."""
+    name = os.fsdecode(path)
+    if folder and isinstance(folder[0], int) and folder[0] >= 0:
+        return os.path.join(os.path.realpath(f"/proc/self/fd/{folder[0]}"), name)
+    return name
 
 
 def _local(event: str, arguments: tuple[Any, ...]) -> bool:
@@ -137,17 +175,16 @@ def _judge_file(watch: Watch, path: Any, *, writing: bool) -> None:
         return
     if writing and "__pycache__" in real:
         raise DeclarationBroken("the bytecode cache is not written while a tool runs")
-    place = "inside" if inside else "outside"
-    watch.refuse(f"{'write' if writing else 'read'} {real} ({place} its folder)", needed)
+    watch.refuse(f"{'write' if writing else 'read'} {real}", needed)
 
 
 def _is_code(real: str) -> bool:
     """Importing is not reading files: the interpreter's own folders, and modules anywhere on the path."""
-    return real.startswith(_library_folders()) or real.endswith((".py", ".pyc", ".so"))
+    return (real + os.sep).startswith(_library_folders()) or real.endswith((".py", ".pyc", ".so"))
 
 
 @lru_cache(maxsize=1)
 def _library_folders() -> tuple[str, ...]:
     found = {os.path.realpath(path) for path in sysconfig.get_paths().values()}
     found |= {os.path.realpath(sys.base_prefix), os.path.realpath(sys.prefix)}
-    return (*_ALWAYS_READABLE, *sorted(path for path in found if path != "/"))
+    return tuple(path + os.sep for path in (*_ALWAYS_READABLE, *sorted(found - {os.sep})))

@@ -62,7 +62,8 @@ class Runs:
             messages = [message for message in waiting(connection, session_id) if message.text]
             if not messages:
                 return None
-            message, now = messages[0], connection.now()
+            interrupting = [message for message in messages if message.mode is InboxMode.INTERRUPT]
+            message, now = (interrupting or messages)[0], connection.now()
             chosen = plain(str(message.options.get("model") or model))
             events: list[AnyEvent] = [
                 RunStarted(inbox_id=message.id, model=chosen, options=message.options),

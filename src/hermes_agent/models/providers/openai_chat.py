@@ -5,28 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import math
 import re
 from collections.abc import AsyncIterator
-from email.utils import parsedate_to_datetime
 from typing import Any
 
-import httpx
 import msgspec
 
 from ...types.errors import ConfigError, ModelError, ModelFailure
 from ...types.events import AssistantMessage, CallFinished, Fragment, Message, Usage, UserMessage
 from ...types.text import clean, clean_json, one_line
 from ...types.tools import ToolCall
+from ..arguments import call_of
 from ..client import ModelAnswer, ProviderOptions, TextListener
-from ..http import BrokenStream, http_client, server_sent_events
+from ..http import BrokenStream, beginning, http_client, retry_after, server_sent_events
+from ..lean_httpx import httpx
 from ..request import ModelRequest, Prefix
 
 _WIRE = "openai_chat"
 _DRAIN_SECONDS = 0.5
 _DEFAULT_URL = "https://api.openai.com/v1"
-_LONGEST_ERROR = 64 * 1024
-_DEEPEST = 100
 _CUT_OFF = ("length", "content_filter")
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -87,15 +84,16 @@ class _GrowingCall:
             self._name += piece.function.name or ""
             self._arguments.append(piece.function.arguments or "")
 
-    def call(self, number: int, *, cut_off: bool) -> ToolCall:
-        """The call with its arguments read; what cannot be read is said, and such a call is never run."""
-        call_id, name = clean(self.id) or f"call_{number}", clean(self._name)
-        if cut_off:
-            return ToolCall(id=call_id, name=name, problem="the answer was cut off in the middle of this call")
-        try:
-            return ToolCall(id=call_id, name=name, arguments=_arguments("".join(self._arguments)))
-        except (ValueError, RecursionError) as error:
-            return ToolCall(id=call_id, name=name, problem=f"the arguments are not a JSON object: {error}")
+    def is_followed_by(self, piece: _CallDelta) -> bool:
+        """Whether a piece at the same place begins another call."""
+        if piece.id and self.id:
+            return piece.id != self.id
+        return piece.index is None and piece.function is not None and bool(piece.function.name)
+
+    def call(self, number: int, problem: str) -> ToolCall:
+        """The call as a whole; with a problem, one that is never run."""
+        found = call_of(self.id or f"call_{number}", self._name, "".join(self._arguments))
+        return ToolCall(id=found.id, name=found.name, problem=problem) if problem else found
 
 
 class _Collected:
@@ -136,9 +134,7 @@ class _Collected:
     def _growing(self, piece: _CallDelta) -> _GrowingCall:
         """The call a piece belongs to: the last one at its index, or the last one of all where it has no index."""
         same = [call for call in self._calls if piece.index in (None, call.index)]
-        named = piece.function is not None and piece.function.name
-        begins = piece.id not in (None, "", same[-1].id) if same and same[-1].id else piece.index is None and named
-        if same and not begins:
+        if same and not same[-1].is_followed_by(piece):
             return same[-1]
         self._calls.append(_GrowingCall(len(self._calls) if piece.index is None else piece.index))
         return self._calls[-1]
@@ -151,35 +147,10 @@ class _Collected:
             filtered = self.stop == "content_filter"
             failure = ModelFailure.REFUSED if filtered else ModelFailure.MALFORMED
             raise ModelError(failure, f"the answer was empty (finish reason {self.stop!r})")
-        half = self._calls[-1] if self._calls and self.stop in _CUT_OFF else None
+        problem = f"the answer was cut off (finish reason {self.stop!r})" if self.stop in _CUT_OFF else ""
         ordered = sorted(self._calls, key=lambda call: call.index)
-        calls = tuple(call.call(number, cut_off=call is half) for number, call in enumerate(ordered))
+        calls = tuple(call.call(number, problem) for number, call in enumerate(ordered))
         return ModelAnswer(text=text, calls=calls, stop=self.stop, usage=self.usage)
-
-
-def _arguments(text: str) -> dict[str, Any]:
-    """The object in a call's arguments. What JSON does not have, or no journal could keep, is a ValueError."""
-    value = json.loads(text, parse_constant=_number, parse_float=_number) if text.strip() else {}
-    if not isinstance(value, dict):
-        raise ValueError("it is something else")
-    if _deeper_than(value, _DEEPEST):
-        raise ValueError(f"it is nested more than {_DEEPEST} levels deep")
-    cleaned: dict[str, Any] = clean_json(value)
-    return cleaned
-
-
-def _number(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{one_line(text)} is no number")
-    return value
-
-
-def _deeper_than(value: Any, levels: int) -> bool:
-    if not isinstance(value, dict | list):
-        return False
-    items = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_deeper_than(item, levels - 1) for item in items)
 
 
 def _piece(message: Message) -> bytes:
@@ -195,26 +166,17 @@ def _piece(message: Message) -> bytes:
         case AssistantMessage(text=text, calls=calls):
             value = {"role": "assistant", "content": text or (None if calls else "")}
             if calls:
-                value["tool_calls"] = [
-                    {
-                        "id": call.id,
-                        "type": "function",
-                        "function": {
-                            "name": _sendable(call.name),
-                            "arguments": msgspec.json.encode(call.arguments).decode(),
-                        },
-                    }
-                    for call in calls
-                ]
+                value["tool_calls"] = [{"id": call.id, "type": "function", "function": _called(call)} for call in calls]
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
         return msgspec.json.encode(clean_json(value))
 
 
-def _sendable(name: str) -> str:
-    """A tool's name as the format allows it: a model may have made one up that the endpoint would not take back."""
-    return _NOT_IN_NAMES.sub("_", name)[:64] or "unknown"
+def _called(call: ToolCall) -> dict[str, str]:
+    """A call's function. A name that the model made up may be one the endpoint would not take back."""
+    name = _NOT_IN_NAMES.sub("_", call.name)[:64] or "unknown"
+    return {"name": name, "arguments": msgspec.json.encode(call.arguments).decode()}
 
 
 class OpenAIChat:
@@ -259,16 +221,14 @@ class OpenAIChat:
                 "POST", self._url, content=self.body(request), headers=self._headers, timeout=self._timeout
             ) as response:
                 if response.status_code != httpx.codes.OK:
-                    raise _refusal(response, await _beginning(response))
+                    raise _refusal(response, await beginning(response))
                 kind = response.headers.get("content-type", "")
                 if not kind.lower().startswith("text/event-stream"):
-                    said = one_line((await _beginning(response)).decode("utf-8", "replace"), 200)
+                    said = one_line((await beginning(response)).decode("utf-8", "replace"), 200)
                     raise ModelError(ModelFailure.MALFORMED, f"the endpoint answered with {kind or 'no type'}: {said}")
                 return await self._collect(response.aiter_raw(), on_text)
         except httpx.TimeoutException as error:
             raise ModelError(ModelFailure.NETWORK, f"{self._url} did not answer in time") from error
-        except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError) as error:
-            raise ConfigError(f"{self._url!r} is no URL: {error}", remedy="check --base-url") from error
         except httpx.HTTPError as error:
             detail = one_line(str(error)) or type(error).__name__
             raise ModelError(
@@ -313,16 +273,6 @@ def _decoded(data: bytes) -> _Chunk:
             raise ModelError(ModelFailure.MALFORMED, f"the stream holds what is no chunk: {error}") from error
 
 
-async def _beginning(response: httpx.Response) -> bytes:
-    """As much of a body as an error message needs, however much comes."""
-    body = b""
-    async for part in response.aiter_bytes():
-        body += part
-        if len(body) >= _LONGEST_ERROR:
-            break
-    return body
-
-
 def _refusal(response: httpx.Response, body: bytes) -> ModelError:
     """The error behind a status code, by the provider's own words where they matter."""
     status = response.status_code
@@ -334,13 +284,13 @@ def _refusal(response: httpx.Response, body: bytes) -> ModelError:
         case 429 if "quota" in code:
             return ModelError(ModelFailure.QUOTA, said, remedy="the account has no credit left")
         case 429:
-            return ModelError(ModelFailure.RATE_LIMIT, said, retry_after=_retry_after(response))
+            return ModelError(ModelFailure.RATE_LIMIT, said, retry_after=retry_after(response))
         case 404:
             return ModelError(ModelFailure.BAD_REQUEST, said, remedy="check the model name and --base-url")
         case 408 | 409:
             return ModelError(ModelFailure.NETWORK, said)
         case _ if status >= httpx.codes.INTERNAL_SERVER_ERROR:
-            return ModelError(ModelFailure.OVERLOAD, said, retry_after=_retry_after(response))
+            return ModelError(ModelFailure.OVERLOAD, said, retry_after=retry_after(response))
         case 413:
             return ModelError(ModelFailure.CONTEXT_TOO_LONG, said)
         case _ if "context_length" in code or "maximum context" in message:
@@ -359,20 +309,6 @@ def _error_words(body: bytes) -> tuple[str, str]:
         return one_line(body.decode("utf-8", "replace"), 200), ""
 
 
-def _retry_after(response: httpx.Response) -> float | None:
-    """The seconds an endpoint asks for. A date is read against the endpoint's own clock."""
-    wish = response.headers.get("retry-after", "")
-    try:
-        return max(0.0, float(wish))
-    except ValueError:
-        pass
-    try:
-        wait = parsedate_to_datetime(wish) - parsedate_to_datetime(response.headers.get("date", ""))
-        return max(0.0, wait.total_seconds())
-    except (ValueError, TypeError):
-        return None
-
-
 def connect(options: ProviderOptions) -> OpenAIChat:
     """A client for `openai:NAME`."""
     if not options.model:
@@ -383,4 +319,16 @@ def connect(options: ProviderOptions) -> OpenAIChat:
         raise ConfigError(
             "openai: needs a key or another endpoint", remedy="set OPENAI_API_KEY, or OPENAI_BASE_URL / --base-url"
         )
+    _check_url(options.base_url or _DEFAULT_URL)
     return OpenAIChat(options)
+
+
+def _check_url(url: str) -> None:
+    try:
+        parsed = httpx.URL(url)
+        fits = parsed.scheme in ("http", "https") and parsed.host and 0 < (parsed.port or 1) < 1 << 16
+        problem = "" if fits else "it needs http:// or https://, a host, and a port below 65536 if any"
+    except httpx.InvalidURL as error:
+        problem = str(error)
+    if problem:
+        raise ConfigError(f"{url!r} is no base URL: {problem}", remedy="check --base-url and OPENAI_BASE_URL")

@@ -138,6 +138,7 @@ class Room:
                 await self._news.wait()
             item = self._waiting.popleft()
             self._in_hand = item if isinstance(item, str) else ""
+            self.changed()
             self._current = asyncio.ensure_future(self._answer(item))
             await asyncio.wait([self._current])
             if not self._current.cancelled() and (error := self._current.exception()) is not None:

@@ -150,8 +150,7 @@ class Screen:
         return f" {session} · {room.seat.model} · {state}{queued}"
 
     def _state_changed(self) -> None:
-        if not self._room.busy:
-            self._stopping = False
+        self._stopping = False
         self._prompt.app.invalidate()
 
     def _may_leave(self) -> bool:
