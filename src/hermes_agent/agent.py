@@ -139,6 +139,7 @@ class Agent:
         self._approver = approver or Nobody()
         self._resumed: Future[list[RunResult]] | None = None
         self._lock = threading.Lock()
+        self._beginning: asyncio.Lock | None = None
         self._open = True
         self.app: App = build(environment, Parts(agent=name, advisor=advisor, sinks=tuple(sinks), models=given))
         atexit.register(self.close)
@@ -205,17 +206,25 @@ class Agent:
         if not request.strip():
             raise UsageError("there is nothing to do: the request is empty")
         self._resuming()
-        session = await self._session(session_id, request)
+        text = self.app.redactor.redact(request)
         chosen = {"model": self.app.model_name(self.model), "base_url": self._base_url, **options}
-        message = await self.app.engine.submit(session, self.app.redactor.redact(request), options=chosen)
+        session = await self._session(session_id, text)
+        message = await self.app.engine.submit(session, text, options=chosen)
         return _result(await self.app.engine.answer(session, message, self._approver, _no_delivery))
 
-    async def _session(self, session_id: str, request: str) -> Session:
-        named = "" if session_id == NEW_SESSION else session_id or self.session_id
-        session = await self.app.session(named, title=request, surface="library", workspace=self.workspace)
-        if not session_id:
+    async def _session(self, session_id: str, title: str) -> Session:
+        """The named session, a new one, or the agent's own; the first of several requests at once begins that one."""
+        if session_id:
+            return await self._opened("" if session_id == NEW_SESSION else session_id, title)
+        if self._beginning is None:
+            self._beginning = asyncio.Lock()
+        async with self._beginning:
+            session = await self._opened(self.session_id, title)
             self.session_id = session.id
-        return session
+            return session
+
+    async def _opened(self, session_id: str, title: str) -> Session:
+        return await self.app.session(session_id, title=title, surface="library", workspace=self.workspace)
 
 
 class HermesHarness:

@@ -141,7 +141,7 @@ class App:
 
     def active_plan(self, session_id: str) -> ActivePlan | None:
         """The plan of the request that this process is driving for a session."""
-        plans = (harness.active_plan(session_id) for harness in self._harnesses.values())
+        plans = (harness.active_plan(session_id) for harness in tuple(self._harnesses.values()))
         return next((plan for plan in plans if plan is not None), None)
 
     async def close(self) -> None:

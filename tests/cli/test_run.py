@@ -206,10 +206,9 @@ def test_secret_in_the_message_is_not_stored(hermes: Hermes) -> None:
     assert secret.encode() not in stored
 
 
-@pytest.mark.req("R12")
 def test_openai_compatible_endpoint(hermes: Hermes) -> None:
     (hermes.workspace / "a.txt").write_text("alpha\n")
-    with Endpoint(by_results([wire_call("read_file", {"path": "a.txt"}), wire_text("alpha it is")])) as endpoint:
+    with Endpoint(by_results([wire_call("read_file", path="a.txt"), wire_text("alpha it is")])) as endpoint:
         by_flag = hermes.json("run", "read a.txt", "-m", "openai:test", "--base-url", endpoint.url)
         by_environment = hermes.run(
             "run", "read a.txt", env={"HERMES_MODEL": "openai:test", "OPENAI_BASE_URL": endpoint.url}

@@ -15,7 +15,7 @@ import msgspec
 
 from ..config.settings import LimitSettings, Verdict
 from ..safety.approvals import Answer, Approver, ask, call_digest, question_for
-from ..safety.guard import DeclarationBroken, Watch, watched
+from ..safety.guard import Watch, watched
 from ..safety.paths import Scope, digest
 from ..safety.permissions import Policy
 from ..safety.redact import Redactor
@@ -41,6 +41,7 @@ from ..types.tools import (
 )
 from ..types.trace import CallStatus
 from .limits import Choice, FailedCall, backoff, decide
+from .offered import OfferedBlobs, OfferedProcesses
 from .state import RunState
 
 IN_DOUBT = "interrupted; the effect may have happened; verify before repeating"
@@ -95,18 +96,17 @@ class Belongings(Value, frozen=True, kw_only=True):
 class CallContext:
     """What one running tool is handed. See types/tools.py for the contract."""
 
-    def __init__(
-        self, scene: CallScene, call: ToolCall, approver: Person, *, rerun: bool, before: Mapping[str, str]
-    ) -> None:
+    def __init__(self, scene: CallScene, wish: Wish, earlier: CallIntended | None, watch: Watch) -> None:
         self.workspace = scene.workspace
-        self.idempotency_key = f"{scene.run_id}:{call.id}"
-        self.blobs = scene.belongings.blobs
+        self.idempotency_key = f"{scene.run_id}:{wish.call.id}"
         self.values = scene.belongings.values
-        self.person = approver
-        self.rerun = rerun
-        self.before = before
-        announce = scene.belongings.announce
-        self.processes: Processes = scene.belongings.processes.for_call(lambda spawned: announce(call.id, spawned))
+        self.person: Person = scene.approver
+        self.rerun = earlier is not None
+        self.before: Mapping[str, str] = earlier.before if earlier else {}
+        blobs, announce = scene.belongings.blobs, scene.belongings.announce
+        processes = scene.belongings.processes.for_call(lambda spawned: announce(wish.call.id, spawned))
+        self.blobs: Blobs = blobs if wish.trusted else OfferedBlobs(blobs)
+        self.processes: Processes = processes if wish.trusted else OfferedProcesses(processes, watch)
 
 
 class Calls:
@@ -145,18 +145,25 @@ class Calls:
         except (HermesError, ImportError) as error:
             return _refused(call, CallStatus.ERROR, "unavailable", str(error))
         digest = call_digest(call.name, call.arguments, scene.workspace)
-        if digest not in scene.state.steered:
+        if not scene.state.insists(call):
             steer = self._advisor.review(call, scene.situation)
             if steer is not None:
-                scene.state.steered.add(digest)
                 better = f" Use {steer.better} instead." if steer.better else ""
                 insist = "Make the same call again to insist."
                 return _refused(call, CallStatus.STEERED, "steered", f"{steer.reason}.{better} {insist}")
-        if spec.effect is Effect.NONE and (known := scene.state.repeated(digest)) is not None:
-            text = f"{known.text}\n[the same call was answered before in this turn; nothing has changed since]"
-            return CallFinished(call_id=call.id, tool=call.name, status=CallStatus.OK, text=text, blob=known.blob)
         trusted = self.registry.source(call.name) == "builtin"
         return Wish(call=call, tool=tool, bound=bound, digest=digest, trusted=trusted)
+
+    def answered(self, wish: Wish, scene: CallScene) -> CallFinished | None:
+        """The result of the same effect-free call earlier in this turn, unless something had an effect since.
+
+        Asked when the call's turn has come, not when the model asks for it: calls before it may change the answer.
+        """
+        known = scene.state.repeated(wish.digest) if wish.spec.effect is Effect.NONE else None
+        if known is None:
+            return None
+        text = f"{known.text}\n[the same call was answered before in this turn; nothing has changed since]"
+        return CallFinished(call_id=wish.call.id, tool=wish.call.name, status=CallStatus.OK, text=text, blob=known.blob)
 
     def must_ask(self, wish: Wish, scene: CallScene) -> bool:
         """Whether a person decides about this call."""
@@ -254,28 +261,27 @@ class Calls:
     async def _attempt(
         self, wish: Wish, scene: CallScene, earlier: CallIntended | None
     ) -> tuple[ToolResult, CallStatus, tuple[str, ...]]:
-        context = CallContext(
-            scene, wish.call, scene.approver, rerun=earlier is not None, before=earlier.before if earlier else {}
-        )
-        watch = Watch(wish.spec.name, wish.spec.capabilities or frozenset(Capability), scene.workspace)
+        declared = wish.spec.capabilities
+        watch = Watch(wish.spec.name, frozenset(Capability) if declared is None else declared, scene.workspace)
+        context = CallContext(scene, wish, earlier, watch)
         guarding = contextlib.nullcontext() if wish.trusted else watched(watch)
         limit = asyncio.timeout(wish.spec.timeout)
         try:
             with guarding:
                 async with limit:
                     value = await wish.tool.run(wish.bound, context)
-            result = as_result(value)
-        except TimeoutError as error:
-            result = _timed_out(wish.spec) if limit.expired() else _raised(error)
-        except DeclarationBroken as error:
-            result = ToolResult(ok=False, text=str(error), error="undeclared")
-        except PermissionRefused as error:
-            result = ToolResult(ok=False, text=error.explain(), error="not_permitted")
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - the tool boundary: whatever is raised becomes a result
-            result = _raised(error)
-        return self._finished(result, scene), _status(result, wish.spec), tuple(watch.refusals)
+            result = self._finished(as_result(value), scene)
+        except BaseException as error:  # noqa: BLE001 - the tool boundary: whatever is raised becomes a result
+            if isinstance(error, asyncio.CancelledError) and _being_cancelled():
+                raise
+            raised = _timed_out(wish.spec) if limit.expired() else _raised(error)
+            result = self._finished(raised, scene)
+        if watch.refusals and not result.ok:
+            result = self._finished(ToolResult(ok=False, text=watch.refusals[0], error="undeclared"), scene)
+        return result, _status(result, wish.spec), tuple(map(self.redactor.redact, watch.refusals))
 
     def _finished(self, result: ToolResult, scene: CallScene) -> ToolResult:
+        """The result as it may be stored: without secrets, and no larger than the model can afford."""
         redacted = self.redactor.redact(result.text)
         kept = result if redacted == result.text else msgspec.structs.replace(result, text=redacted)
         return capped(kept, scene.belongings.blobs, self._limits.tool_output)
@@ -300,6 +306,8 @@ def waves(wishes: list[Wish]) -> list[list[Wish]]:
 
 
 def _independent(one: Wish, other: Wish) -> bool:
+    if one.digest == other.digest:
+        return False
     if one.spec.name in other.spec.needs or other.spec.name in one.spec.needs:
         return False
     if one.spec.effect is Effect.NONE and other.spec.effect is Effect.NONE:
@@ -345,8 +353,19 @@ def _timed_out(spec: ToolSpec) -> ToolResult:
 def _raised(error: BaseException) -> ToolResult:
     """An exception as data. Passing troubles of the network and the system are worth another try."""
     passing = isinstance(error, ConnectionError | TimeoutError | InterruptedError | BlockingIOError)
-    text = error.explain() if isinstance(error, HermesError) else f"{type(error).__name__}: {error}"
-    return ToolResult(ok=False, text=text, error=type(error).__name__, transient=passing)
+    kind = type(error).__name__
+    try:
+        text = error.explain() if isinstance(error, HermesError) else f"{kind}: {error}"
+    except Exception:  # noqa: BLE001 - the tool boundary: an error may fail even to say what it is
+        text = f"{kind}, which does not say what it means"
+    error_class = "not_permitted" if isinstance(error, PermissionRefused) else kind
+    return ToolResult(ok=False, text=text, error=error_class, transient=passing)
+
+
+def _being_cancelled() -> bool:
+    """Whether we are asked to stop; otherwise a cancellation is just something the tool raised."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _status(result: ToolResult, spec: ToolSpec) -> CallStatus:

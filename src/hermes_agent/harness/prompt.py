@@ -77,22 +77,23 @@ class PromptBuilder:
             return "another version of hermes"
         if self._clock() - last_used > self._cache_seconds:
             return "idle beyond the cache's life"
-        known = {tool.name for tool in _decode(current.payload).tools}
-        if known != {spec.name for spec in self._registry.specs()}:
+        if _decode(current.payload).tools != self._declarations():
             return "other tools"
         return ""
+
+    def _declarations(self) -> tuple[ToolDeclaration, ...]:
+        return tuple(
+            ToolDeclaration(name=spec.name, description=clean(spec.description), parameters=spec.parameters)
+            for spec in sorted(self._registry.specs(), key=lambda spec: spec.name)
+        )
 
     async def assemble(self, session: SessionView) -> str:
         """The prefix as ASCII text: the same inputs give the same bytes."""
         sections = [Section(name="identity", text=self._identity), _platform(session)]
         for source in self._sources:
             sections += await source.sections(session)
-        tools = tuple(
-            ToolDeclaration(name=spec.name, description=clean(spec.description), parameters=spec.parameters)
-            for spec in sorted(self._registry.specs(), key=lambda spec: spec.name)
-        )
         system = "\n\n".join(_rendered(section) for section in sections if section.text)
-        return json.dumps(msgspec.to_builtins(Prefix(system=clean(system), tools=tools)))
+        return json.dumps(msgspec.to_builtins(Prefix(system=clean(system), tools=self._declarations())))
 
 
 def _platform(session: SessionView) -> Section:

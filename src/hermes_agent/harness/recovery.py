@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..safety.approvals import call_digest
 from ..tools.sandbox.identity import end_group
 from ..types.events import ProcessSpawned, Recovered
-from ..types.tools import Effect, Spawned
+from ..types.tools import Effect, Spawned, ToolCall
 from .calls import Wish, in_doubt
 
 if TYPE_CHECKING:
@@ -17,12 +18,13 @@ async def settle_after_crash(turn: Turn) -> None:
     """End orphans, adopt living background processes, and close or repeat calls that were under way.
 
     A call with an intent and no result is in doubt. What has no effect, or the same effect twice, runs again under
-    its old key; what may happen only once does not, and both the model and the user are told so.
+    its old key; what may happen only once does not, and both the model and the user are told so. Nor does a call whose
+    arguments held a secret: the journal does not know them any more.
     """
     state = turn.state
     ended, adopted = await _settle_processes(turn)
     open_calls = [call for call in state.pending() if call.id in state.intended]
-    doubtful = [call for call in open_calls if state.intended[call.id].effect is Effect.ONCE]
+    doubtful = [call for call in open_calls if not _may_repeat(turn, call)]
     repeat = [call for call in open_calls if call not in doubtful]
     await turn.commit(
         [
@@ -42,6 +44,12 @@ async def settle_after_crash(turn: Turn) -> None:
             await turn.run_call(found, again=True)
         else:
             await turn.commit([found])
+
+
+def _may_repeat(turn: Turn, call: ToolCall) -> bool:
+    intent = turn.state.intended[call.id]
+    whole = intent.digest == call_digest(call.name, call.arguments, turn.scene.workspace)
+    return intent.effect is not Effect.ONCE and whole
 
 
 async def _settle_processes(turn: Turn) -> tuple[list[str], list[str]]:

@@ -35,7 +35,7 @@ class RunState:
         self.finished: dict[str, CallFinished] = {}
         self.spawned: list[ProcessSpawned] = []
         self.succeeded: set[str] = set()
-        self.steered: set[str] = set()
+        self._steered: list[ToolCall] = []
         self.result: RunFinished | None = None
         self._plan = ActivePlan(retries_left=retries)
         self._effects = 0
@@ -72,7 +72,9 @@ class RunState:
 
     def _call_finished(self, event: CallFinished) -> None:
         self.finished[event.call_id] = event
-        self._open.pop(event.call_id, None)
+        call = self._open.pop(event.call_id, None)
+        if call is not None and event.status is CallStatus.STEERED:
+            self._steered.append(call)
         intent = self.intended.get(event.call_id)
         if event.status is CallStatus.OK:
             self.succeeded.add(event.tool)
@@ -95,6 +97,10 @@ class RunState:
         """The result of an identical effect-free call of this run, if nothing has had an effect since."""
         effects, answer = self._answers.get(digest, (-1, None))
         return answer if effects == self._effects else None
+
+    def insists(self, call: ToolCall) -> bool:
+        """Whether this very call was advised against before in this run, and is now made all the same."""
+        return any(call.name == other.name and call.arguments == other.arguments for other in self._steered)
 
     def failures(self) -> int:
         """How often the most stubborn call has failed in the same way."""

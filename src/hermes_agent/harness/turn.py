@@ -7,6 +7,8 @@ from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ..models.client import ModelAnswer
 from ..models.request import ModelRequest, Transcript
 from ..safety.approvals import Approver
@@ -165,7 +167,7 @@ class Turn:
 
     def _closing(self, status: RunStatus, answer: str, reason: str) -> list[AnyEvent]:
         """The end of a run, and the intent to show its answer."""
-        outcome = Outcome(status=status, reason=reason)
+        outcome = Outcome(status=status, reason=self.harness.redactor.redact(reason))
         return [
             RunFinished(answer=answer, status=status, outcome=outcome),
             DeliveryIntended(surface=self.session.surface),
@@ -220,6 +222,8 @@ class Turn:
         )
 
         def report(called: ModelCalled) -> None:
+            if called.reason:
+                called = msgspec.structs.replace(called, reason=self.harness.redactor.redact(called.reason))
             attempts.append(called)
             if called.failure is not None:
                 self.harness.sink.event(self.run.id, called)
@@ -232,27 +236,33 @@ class Turn:
             await self.commit(attempts)
             raise
         calls = self._with_unique_ids(answer.calls) if may_call_tools else []
-        said = AssistantMessage(text=answer.text, calls=tuple(calls), stop=answer.stop)
+        said = self._said(answer, calls)
         examined = [self.harness.calls.examine(call, self.scene) for call in calls]
         refused = [found for found in examined if isinstance(found, CallFinished)]
         wishes = [found for found in examined if isinstance(found, Wish)]
-        follows = [*refused, *self._first_intents(wishes)] if calls else self._ending(answer, may_call_tools)
+        follows = [*refused, *self._first_intents(wishes)] if calls else self._ending(said.text, may_call_tools)
         await self.commit([*attempts, said, *follows])
         return wishes
 
-    def _ending(self, answer: ModelAnswer, was_free: bool) -> list[AnyEvent]:
+    def _said(self, answer: ModelAnswer, calls: Sequence[ToolCall]) -> AssistantMessage:
+        """The answer as it is journaled: without secrets, also in the arguments of calls, which run as they came."""
+        redactor = self.harness.redactor
+        kept = (msgspec.structs.replace(call, arguments=redactor.redact_json(call.arguments)) for call in calls)
+        return AssistantMessage(text=redactor.redact(answer.text), calls=tuple(kept), stop=answer.stop)
+
+    def _ending(self, answer: str, was_free: bool) -> list[AnyEvent]:
         if was_free:
-            return self._closing(RunStatus.DONE, answer.text, "")
+            return self._closing(RunStatus.DONE, answer, "")
         reason = f"the limit of {self.harness.limits.iterations} steps is reached (limits.iterations)"
-        return self._closing(RunStatus.FAILED, answer.text, reason)
+        return self._closing(RunStatus.FAILED, answer, reason)
 
     def _with_unique_ids(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
         """Some endpoints count their call ids anew in every answer; in a run each must be its own."""
         unique: list[ToolCall] = []
-        taken = set(self.state.asked)
+        taken: set[str] = set()
         for call in calls:
             name, number = call.id, 1
-            while name in taken:
+            while name in taken or name in self.state.asked:
                 number += 1
                 name = f"{call.id}_{number}"
             taken.add(name)
@@ -268,7 +278,7 @@ class Turn:
         ready = waves(wishes)[0] if wishes else []
         if any(desk.must_ask(wish, self.scene) or wish.spec.needs for wish in ready):
             return []
-        return [desk.intent(wish, self.scene) for wish in ready]
+        return [desk.intent(wish, self.scene) for wish in ready if desk.answered(wish, self.scene) is None]
 
     async def _run_calls(self, examined: Sequence[Wish | CallFinished]) -> None:
         """Run calls in waves; each wave's intents are committed before any of its calls begins."""
@@ -279,9 +289,10 @@ class Turn:
             allowed: list[Wish] = []
             intents: list[AnyEvent] = []
             for wish in wave:
-                refusal = await desk.permit(wish, scene)
-                if refusal:
-                    await self.commit(refusal)
+                known = desk.answered(wish, scene)
+                settled = [known] if known else await desk.permit(wish, scene)
+                if settled:
+                    await self.commit(settled)
                     continue
                 allowed.append(wish)
                 if wish.call.id not in self.state.intended:

@@ -64,7 +64,7 @@ class _Demo:
         """All three acts; returns what was seen."""
         self._say("1. A run begins: five steps, the fourth one sends a message and must happen only once.", "bold")
         self._say(
-            "   The tools, the database and the kill are real; the policy is simulated (apprentice), no language model."
+            "   Tools, database and kill are real; the policy is simulated (apprentice), no language model."
         )
         victim = self._start("run", _TASK, "--model", "apprentice:4", "--yes", "-q")
         self._wait_for(lambda: (self._shop / "outbox.txt").exists(), victim)
