@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import threading
+import warnings
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -14,15 +15,17 @@ import msgspec
 
 from .app import App, Parts, build
 from .config.load import read_environment
+from .config.settings import Resume
 from .models.client import ModelClient
 from .models.providers.scripted import ScriptedCall, ScriptedModel, Turn
 from .runtime.engine import Finished
 from .safety.approvals import Approver, Nobody
+from .store.runs import Run
 from .store.sessions import Session
 from .tools.tool import Tool
 from .types.advice import Advice, Advisor, Failure, HeuristicStore, Situation, StoreAdvisor
 from .types.base import Value
-from .types.errors import UsageError
+from .types.errors import HermesError, UsageError
 from .types.ids import new_id
 from .types.plan import ActivePlan
 from .types.sinks import EventSink
@@ -199,13 +202,24 @@ class Agent:
             return self._resumed
 
     async def _resume(self) -> list[RunResult]:
-        finished = await self.app.engine.resume(self._approver, _no_delivery)
-        return [_result(item) for item in finished]
+        finished = await asyncio.gather(*(self._resume_one(run) for run in await self.app.engine.abandoned()))
+        return [_result(item) for item in finished if item is not None]
+
+    async def _resume_one(self, run: Run) -> Finished | None:
+        """Finish one run; one that cannot go on, such as for want of its model, stays open, and that is said."""
+        try:
+            return await self.app.engine.resume_run(run, self._approver, _no_delivery)
+        except HermesError as error:
+            reason = self.app.redactor.redact(error.explain())
+            self.app.log.note("resume_failed", run=run.id, reason=reason)
+            warnings.warn(f"run {run.id} cannot go on: {reason}", RuntimeWarning, stacklevel=2)
+            return None
 
     async def _run(self, request: str, session_id: str, options: dict[str, Any]) -> RunResult:
         if not request.strip():
             raise UsageError("there is nothing to do: the request is empty")
-        self._resuming()
+        if self.app.settings.runtime.resume is Resume.AUTO:
+            self._resuming()
         text = self.app.redactor.redact(request)
         chosen = {"model": self.app.model_name(self.model), "base_url": self._base_url, **options}
         session = await self._session(session_id, text)
@@ -263,7 +277,7 @@ class HermesHarness:
         try:
             result = self.agent.run(f"call {tool_call.name}", session=NEW_SESSION, options={"model": name})
         finally:
-            del self.agent.app.parts.models[name]
+            self.agent.app.withdraw(name)
         return self.agent.state.trace(result.run_id).calls[-1]
 
     def should_retry(self, step: str, error: str) -> bool:

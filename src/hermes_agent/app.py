@@ -92,6 +92,12 @@ class App:
             self._harnesses[key] = self._harness(model, base_url)
         return self._harnesses[key]
 
+    def withdraw(self, model: str) -> None:
+        """Forget a model that was lent for one run, and the harness made for it."""
+        self.parts.models.pop(model, None)
+        for key in [key for key in self._harnesses if key[0] == model]:
+            del self._harnesses[key]
+
     def client_for(self, model: str, base_url: str = "") -> ModelClient:
         """A client for a model name. Keys come from the environment."""
         if model in self.parts.models:
@@ -136,7 +142,7 @@ class App:
         if session_id:
             return await self.store.sessions.get(session_id)
         return await self.store.sessions.create(
-            agent=self.parts.agent, surface=surface, workspace=os.path.realpath(workspace), title=title
+            agent=self.parts.agent, surface=surface, workspace=_real(workspace), title=title
         )
 
     def active_plan(self, session_id: str) -> ActivePlan | None:
@@ -153,6 +159,10 @@ class App:
         for harness in self._harnesses.values():
             await harness.router.close()
         self.store.close()
+
+
+def _real(workspace: Path) -> str:
+    return os.path.realpath(workspace)
 
 
 def build(environment: Environment, parts: Parts | None = None, notify: Callable[[str], None] | None = None) -> App:

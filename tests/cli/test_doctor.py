@@ -81,8 +81,9 @@ def test_repair_of_a_sound_database_does_nothing(hermes: Hermes) -> None:
 def test_endpoint_is_asked_only_online(hermes: Hermes) -> None:
     with Endpoint(sequence([])) as endpoint:
         settings = {"HERMES_MODEL": "openai:test", "OPENAI_BASE_URL": endpoint.url}
-        assert "endpoint" not in hermes.run("doctor", env=settings).stdout
-        assert "answers" in hermes.run("doctor", "--online", env=settings).stdout
+        hermes.run("doctor", env=settings)
+        assert endpoint.requests == []
+        assert f"{endpoint.url}/models answers" in hermes.run("doctor", "--online", env=settings).stdout
     gone = hermes.run("doctor", "--online", env=settings)
     assert gone.returncode == 1 and "does not answer" in gone.stdout
 

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.trunk
 
 def test_nothing_is_interrupted(hermes: Hermes) -> None:
     assert hermes.run("resume").stderr == "nothing is interrupted\n"
-    assert hermes.json("resume") == {"resumed": [], "failed": []}
+    assert hermes.json("resume") == {"resumed": [], "failed": [], "unseen": []}
     assert hermes.json("resume", "--list") == []
 
 

@@ -10,6 +10,7 @@ import pytest
 from tests.cli.command import HERMES, Hermes, call, say, texts
 from tests.endpoint import Endpoint, by_results
 from tests.endpoint import call as wire_call
+from tests.endpoint import calls as wire_calls
 from tests.endpoint import text as wire_text
 
 pytestmark = pytest.mark.trunk
@@ -172,6 +173,7 @@ def test_closed_pipe_is_quiet(hermes: Hermes) -> None:
     os.close(read_end)
     _, errors = process.communicate(timeout=60)
     assert b"Traceback" not in errors and b"Broken" not in errors
+    assert "its answer may not have been seen" in hermes.run("run", "y", "-m", hermes.script(say("b"))).stderr
 
 
 def test_closed_standard_output(hermes: Hermes) -> None:
@@ -208,7 +210,7 @@ def test_secret_in_the_message_is_not_stored(hermes: Hermes) -> None:
 
 def test_openai_compatible_endpoint(hermes: Hermes) -> None:
     (hermes.workspace / "a.txt").write_text("alpha\n")
-    with Endpoint(by_results([wire_call("read_file", path="a.txt"), wire_text("alpha it is")])) as endpoint:
+    with Endpoint(by_results([wire_calls(wire_call("read_file", path="a.txt")), wire_text("alpha it is")])) as endpoint:
         by_flag = hermes.json("run", "read a.txt", "-m", "openai:test", "--base-url", endpoint.url)
         by_environment = hermes.run(
             "run", "read a.txt", env={"HERMES_MODEL": "openai:test", "OPENAI_BASE_URL": endpoint.url}

@@ -50,7 +50,8 @@ def test_ids_may_be_short(hermes: Hermes, part: str) -> None:
 
 def test_ids_that_fit_none_or_several(hermes: Hermes) -> None:
     first, second = _two(hermes)
-    common = os.path.commonprefix([first, second])
+    common = first[:3]
+    assert second.startswith(common)
     several = hermes.run("sessions", "show", common)
     assert several.returncode == 2 and "fits more than one session" in several.stderr
     for name in ("nothere", "%", "", "'; DROP TABLE sessions; --"):

@@ -39,11 +39,11 @@ def test_show_names_parameters_and_suggests(hermes: Hermes) -> None:
     assert wrong.returncode == 2 and "did you mean terminal?" in wrong.stderr
 
 
-def _completed(hermes: Hermes, line: str) -> list[str]:
+def _completed(hermes: Hermes, *words: str) -> list[str]:
+    quoted = " ".join(f"'{word}'" for word in words)
     script = (
-        f'source <({HERMES} completion bash)\nCOMP_LINE="{line}"\nCOMP_WORDS=({line}{' ""' if line.endswith(" ") else ""})\n'
-        "COMP_CWORD=$((${#COMP_WORDS[@]}-1))\n_hermes_completion hermes\n"
-        'printf "%s\\n" "${COMPREPLY[@]}"\n'
+        f"source <({HERMES} completion bash)\nCOMP_WORDS=({quoted})\nCOMP_CWORD={len(words) - 1}\n"
+        '_hermes_completion hermes\nprintf "%s\\n" "${COMPREPLY[@]}"\n'
     )
     path = f"{HERMES.parent}:{hermes.environment()['PATH']}"
     done = subprocess.run(
@@ -58,10 +58,10 @@ def _completed(hermes: Hermes, line: str) -> list[str]:
 
 
 def test_bash_completes_commands_subcommands_and_options(hermes: Hermes) -> None:
-    assert _completed(hermes, "hermes se") == ["sessions"]
-    assert _completed(hermes, "hermes sessions ex") == ["export"]
-    assert "--json" in _completed(hermes, "hermes run --j")
-    assert _completed(hermes, "hermes completion ") == ["bash", "zsh", "fish"]
+    assert _completed(hermes, "hermes", "se") == ["sessions"]
+    assert _completed(hermes, "hermes", "sessions", "ex") == ["export"]
+    assert "--json" in _completed(hermes, "hermes", "run", "--j")
+    assert _completed(hermes, "hermes", "completion", "") == ["bash", "zsh", "fish"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -1,4 +1,8 @@
-"""A real HTTP server on loopback that speaks the OpenAI chat-completions format, scripted, with faults on demand."""
+"""A real HTTP server on loopback that speaks five model APIs, scripted, with faults on demand.
+
+OpenAI chat completions and responses, Anthropic messages, Gemini, Bedrock converse: a `Reply` is put into the format
+that the request's path asks for, and each request is checked as the real service does.
+"""
 
 from .replies import (
     Answer,
@@ -10,10 +14,12 @@ from .replies import (
     Request,
     Responder,
     Text,
+    Thinking,
     Usage,
     call,
     calls,
     fail,
+    refusal,
     text,
 )
 from .responders import by_results, load_script, loop, sequence
@@ -30,6 +36,7 @@ __all__ = [
     "Request",
     "Responder",
     "Text",
+    "Thinking",
     "Usage",
     "by_results",
     "call",
@@ -37,6 +44,7 @@ __all__ = [
     "fail",
     "load_script",
     "loop",
+    "refusal",
     "sequence",
     "text",
 ]

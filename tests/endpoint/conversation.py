@@ -1,4 +1,4 @@
-"""What the endpoint insists on in a request, as the real service does: shape, roles, results that match calls."""
+"""What the endpoint insists on in a chat-completions request, as the real service does."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import re
 from typing import Any, Literal
 
 import msgspec
+
+from .formats import InvalidRequest
+
+__all__ = ["Head", "InvalidRequest", "read_head", "read_strictly"]
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
@@ -42,6 +46,7 @@ class _Message(msgspec.Struct):
     content: str | list[dict[str, Any]] | None = None
     tool_calls: list[_ToolCall] | None = None
     tool_call_id: str | None = None
+    refusal: str | None = None
 
 
 class _Function(msgspec.Struct):
@@ -62,10 +67,6 @@ class _Body(Head):
 
 _head = msgspec.json.Decoder(Head)
 _body = msgspec.json.Decoder(_Body)
-
-
-class InvalidRequest(Exception):
-    """The request breaks the wire format; answered with status 400."""
 
 
 def read_head(body: bytes) -> Head:
@@ -132,5 +133,5 @@ def _check_message(where: str, message: _Message) -> None:
             raise InvalidRequest(f"{where}: a tool call has an empty id")
         if not _NAME.fullmatch(called.function.name):
             raise InvalidRequest(f"{where}: {called.function.name!r} is not a function name")
-    if message.content is None and not message.tool_calls:
+    if message.content is None and not message.tool_calls and message.refusal is None:
         raise InvalidRequest(f"{where}: content is missing")

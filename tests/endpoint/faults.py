@@ -1,61 +1,37 @@
-"""Each fault as bytes on the wire."""
+"""Each fault as bytes on the wire, in whichever format was asked for."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 
-from .conversation import Head
-from .replies import Answer, Call, Calls, Fail, Fault, Request, Text
-from .responders import arguments_text
-from .wire import (
-    DONE,
-    LAST_CHUNK,
-    PLACE,
-    STREAM_HEADERS,
-    Ending,
-    Wire,
-    call_deltas,
-    chunk,
-    completion,
-    delta_event,
-    error_body,
-    event,
-    events,
-    render,
-    response,
-)
+import msgspec
+
+from .formats import Event, Format, Head, Problem
+from .replies import Answer, Call, Calls, Fail, Fault, Request, Text, arguments_text
+from .wire import LAST_CHUNK, PLACE, Ending, Wire, chunk, fragments, render, response, stream_headers
 
 _STATUS = {
-    Fault.BAD_REQUEST: (400, "invalid_request_error", None, "The request was not understood."),
-    Fault.UNAUTHORIZED: (401, "invalid_request_error", "invalid_api_key", "Incorrect API key provided."),
-    Fault.CONTEXT_LENGTH: (
-        400,
-        "invalid_request_error",
-        "context_length_exceeded",
-        "This model's maximum context length is 8192 tokens.",
-    ),
-    Fault.RATE_LIMIT: (429, "requests", "rate_limit_exceeded", "Rate limit reached for requests."),
-    Fault.SERVER_ERROR: (500, "server_error", None, "The server had an error while processing your request."),
-    Fault.UNAVAILABLE: (503, "server_error", None, "The engine is currently overloaded."),
+    Fault.BAD_REQUEST,
+    Fault.UNAUTHORIZED,
+    Fault.CONTEXT_LENGTH,
+    Fault.RATE_LIMIT,
+    Fault.SERVER_ERROR,
+    Fault.UNAVAILABLE,
 }
 _APART = 0.03
 """Long enough for a client on loopback to read one piece before the next comes."""
 _PAGE = b"<!doctype html><html><head><title>Sign in</title></head><body>Please sign in to the network.</body></html>"
+_NO_JSON = b"upstream said: try later"
 
 
-def render_fault(request: Request, head: Head, reply: Fail) -> Wire:
+def render_fault(form: Format, request: Request, head: Head, reply: Fail) -> Wire:
     if reply.fault in _STATUS:
-        return _status(reply)
+        problem = Problem(fault=reply.fault, retry_after=reply.retry_after)
+        return Wire(pieces=(form.failure(request, problem),))
     answer = _odd_answer(reply)
     if answer is not None:
-        return render(request, head, answer, raw=_raw(reply))
-    return _stream_fault(request, head, reply) if head.stream else _body_fault(request, head, reply)
-
-
-def _status(reply: Fail) -> Wire:
-    status, kind, code, message = _STATUS[reply.fault]
-    headers = [] if reply.retry_after is None else [f"retry-after: {reply.retry_after:g}"]
-    return Wire(pieces=(response(status, error_body(message, kind=kind, code=code), headers=headers),))
+        return render(form, request, head, answer, raw=_raw(reply))
+    return _stream_fault(form, request, head, reply) if head.stream else _body_fault(form, request, head, reply)
 
 
 def _odd_answer(reply: Fail) -> Answer | None:
@@ -103,59 +79,59 @@ def _raw(reply: Fail) -> bytes:
             return b""
 
 
-def _stream_fault(request: Request, head: Head, reply: Fail) -> Wire:
+def _stream_fault(form: Format, request: Request, head: Head, reply: Fail) -> Wire:
     """Faults of the transport or of the order of events in a streamed answer."""
-    whole = events(request, head, Text(text=reply.text, usage=reply.usage))
-    start = [STREAM_HEADERS, *map(chunk, whole[:2])]
+    whole = form.events(request, head, Text(text=reply.text, usage=reply.usage))
+    said = 1 + _first_words(whole, reply.text)
+    headers = stream_headers(form)
+    start = [headers, *(chunk(form.frame(event)) for event in whole[:said])]
+    following = form.frame(whole[said])
     match reply.fault:
         case Fault.STALL:
-            return Wire(pieces=(STREAM_HEADERS,), ending=Ending.HOLD)
+            return Wire(pieces=(headers,), ending=Ending.HOLD)
         case Fault.STALL_MIDWAY:
             return Wire(pieces=start, ending=Ending.HOLD)
         case Fault.CUT:
-            return Wire(pieces=(b"".join(start), chunk(whole[2])[:-20]), pause=_APART, ending=Ending.FIN)
+            return Wire(pieces=(b"".join(start), chunk(following)[:-20]), pause=_APART, ending=Ending.FIN)
         case Fault.RESET:
-            return Wire(pieces=(b"".join(start), chunk(whole[2])[:-20]), pause=_APART, ending=Ending.RST)
+            return Wire(pieces=(b"".join(start), chunk(following)[:-20]), pause=_APART, ending=Ending.RST)
         case Fault.TRUNCATED_EVENT:
-            return Wire(pieces=(*start, chunk(whole[2][:-20]), LAST_CHUNK))
+            return Wire(pieces=(*start, chunk(following[:-20]), LAST_CHUNK))
         case Fault.MISSING_END:
             return Wire(pieces=(*start, LAST_CHUNK))
         case Fault.NOT_JSON:
-            return Wire(pieces=(*start, chunk(event(b"upstream said: try later")), chunk(DONE), LAST_CHUNK))
+            spoiled = (Event(whole[said].name, _NO_JSON), whole[-1])
+            return Wire(pieces=(*start, *(chunk(form.frame(event)) for event in spoiled), LAST_CHUNK))
         case Fault.ERROR_IN_STREAM:
-            failed = error_body("The server had an error while answering.", kind="server_error")
-            return Wire(pieces=(*start, chunk(event(failed)), LAST_CHUNK))
+            return Wire(pieces=(*start, chunk(form.frame(form.broken(request, head, reply, said))), LAST_CHUNK))
         case Fault.SPLIT_UTF8:
-            return _split(whole)
+            return _split(headers, [form.frame(event) for event in whole])
         case Fault.OUT_OF_ORDER:
-            return _out_of_order(request, head, reply)
+            produced = (chunk(form.frame(event)) for event in form.interleaved(request, head, reply))
+            return Wire(pieces=(headers, *produced, LAST_CHUNK))
         case _:
-            return _body_fault(request, head, reply)
+            return _body_fault(form, request, head, reply)
 
 
-def _split(whole: list[bytes]) -> Wire:
+def _first_words(whole: list[Event], text: str) -> int:
+    """Which event brings the beginning of the text."""
+    words = msgspec.json.encode(fragments(text)[0])[1:-1]
+    return next(index for index, event in enumerate(whole) if words in event.data)
+
+
+def _split(headers: bytes, whole: list[bytes]) -> Wire:
     """Every byte above ASCII starts a new HTTP chunk, written apart from the one before."""
-    pieces: list[bytes] = [STREAM_HEADERS]
+    pieces: list[bytes] = [headers]
     for part in whole:
         cuts = [0, *(place for place, byte in enumerate(part) if byte > 0x7F), len(part)]
         pieces += [chunk(part[a:b]) for a, b in pairwise(cuts) if a < b]
     return Wire(pieces=(*pieces, LAST_CHUNK), pause=0.002)
 
 
-def _out_of_order(request: Request, head: Head, reply: Fail) -> Wire:
-    """Deltas of all calls in turn, the highest index first."""
-    columns = [call_deltas(request, index, call) for index, call in enumerate(reply.calls)]
-    deepest = max(map(len, columns))
-    deltas = [column[row] for row in range(deepest) for column in reversed(columns) if row < len(column)]
-    frame = events(request, head, Calls(calls=(), usage=reply.usage))
-    produced = [frame[0], *(delta_event(request, head, delta) for delta in deltas), *frame[1:]]
-    return Wire(pieces=(STREAM_HEADERS, *map(chunk, produced), LAST_CHUNK))
-
-
-def _body_fault(request: Request, head: Head, reply: Fail) -> Wire:
+def _body_fault(form: Format, request: Request, head: Head, reply: Fail) -> Wire:
     """The same faults in a plain answer, and those that are the same in both; a stream's order is no matter here."""
-    text = Text(text=reply.text, usage=reply.usage)
-    whole = response(200, completion(request, head, text))
+    body = form.body(request, head, Text(text=reply.text, usage=reply.usage))
+    whole = response(200, body)
     half = (whole[: whole.index(b"\r\n\r\n") + 40],)
     match reply.fault:
         case Fault.REFUSE:
@@ -173,16 +149,16 @@ def _body_fault(request: Request, head: Head, reply: Fail) -> Wire:
         case Fault.RESET:
             return Wire(pieces=half, pause=_APART, ending=Ending.RST)
         case Fault.TRUNCATED_EVENT | Fault.MISSING_END:
-            return Wire(pieces=(response(200, completion(request, head, text)[:-20]),))
+            return Wire(pieces=(response(200, body[:-20]),))
         case Fault.NOT_JSON:
-            return Wire(pieces=(response(200, b"upstream said: try later"),))
+            return Wire(pieces=(response(200, _NO_JSON),))
         case Fault.ERROR_IN_STREAM:
-            return Wire(pieces=(response(200, error_body("The server had an error.", kind="server_error")),))
+            return Wire(pieces=(response(200, form.broken(request, head, reply, None).data),))
         case Fault.SPLIT_UTF8:
             places = [place for place, byte in enumerate(whole) if byte > 0x7F]
             pieces = [whole[a:b] for a, b in zip([0, *places], [*places, len(whole)], strict=True)]
             return Wire(pieces=pieces, pause=0.002)
         case Fault.OUT_OF_ORDER:
-            return render(request, head, Calls(calls=reply.calls, usage=reply.usage))
+            return render(form, request, head, Calls(calls=reply.calls, usage=reply.usage))
         case _:
             raise ValueError(f"{reply.fault} has no rendering")

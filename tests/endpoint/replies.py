@@ -19,6 +19,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     path: str
     headers: dict[str, str]
     body: bytes
+    query: str = ""
 
     @cached_property
     def json(self) -> Any:
@@ -43,19 +44,42 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """Prompt tokens include those read from and written to the cache, completion tokens those spent on reasoning.
+
+    Each format subtracts what it counts apart: Anthropic and Bedrock the cache, Gemini the reasoning.
+    """
+
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+
+
+class Thinking(msgspec.Struct, frozen=True, kw_only=True):
+    """Reasoning before an answer. The endpoint signs it, and knows its signature again when it comes back.
+
+    `redacted` hides the text, in the formats that know this; it travels only inside the signature.
+    """
+
+    text: str
+    redacted: bool = False
 
 
 class Text(msgspec.Struct, frozen=True, kw_only=True, tag="text"):
-    """A final answer. `delay` seconds pass before the first byte, `pace` seconds between stream events."""
+    """A final answer. `delay` seconds pass before the first byte, `pace` seconds between stream events.
+
+    `finish` is `stop`, `length`, `tool_calls` or `content_filter`, put into the format's own word; any other word goes
+    out as it is. With a `refusal` the model declines, in the way that the format has for it.
+    """
 
     text: str
     finish: str = "stop"
     usage: Usage | None = None
     delay: float = 0.0
     pace: float = 0.0
+    refusal: str = ""
+    thinking: Thinking | None = None
 
 
 class Calls(msgspec.Struct, frozen=True, kw_only=True, tag="calls"):
@@ -67,19 +91,26 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True, tag="calls"):
     usage: Usage | None = None
     delay: float = 0.0
     pace: float = 0.0
+    thinking: Thinking | None = None
 
 
 class Fault(Enum):
-    """Ways in which a real endpoint goes wrong. Those marked (valid) are legal and must simply work."""
+    """Ways in which a real endpoint goes wrong. Those marked (valid) are legal and must simply work.
+
+    Each exists in every format, in the format's own shape; where a format has no place for one, its module says what
+    comes instead.
+    """
 
     REFUSE = "refuse"
     """Closes the listening socket and every connection; later connections are refused until `reopen`."""
     BAD_REQUEST = "bad_request"
     UNAUTHORIZED = "unauthorized"
+    """Status 401; 400 from Gemini and 403 from Bedrock, as the real ones do."""
     CONTEXT_LENGTH = "context_length"
     RATE_LIMIT = "rate_limit"
     SERVER_ERROR = "server_error"
     UNAVAILABLE = "unavailable"
+    """Overloaded: status 503; 529 from Anthropic."""
     STALL = "stall"
     """Sends the headers, then nothing."""
     STALL_MIDWAY = "stall_midway"
@@ -92,11 +123,11 @@ class Fault(Enum):
     TRUNCATED_EVENT = "truncated_event"
     """The HTTP body ends properly, in the middle of an event's JSON."""
     MISSING_END = "missing_end"
-    """The HTTP body ends properly, without finish_reason and [DONE]."""
+    """The HTTP body ends properly, without the reason to stop and the end mark."""
     SPLIT_UTF8 = "split_utf8"
     """(valid) A multi-byte character is split over two HTTP chunks sent apart."""
     HALF_CALL = "half_call"
-    """The arguments stop in the middle; finish_reason and [DONE] follow as if all was well."""
+    """The arguments stop in the middle; the end follows as if all was well."""
     ARGUMENTS_NOT_OBJECT = "arguments_not_object"
     DUPLICATE_IDS = "duplicate_ids"
     MISSING_IDS = "missing_ids"
@@ -117,7 +148,10 @@ class Fault(Enum):
 
 
 class Fail(msgspec.Struct, frozen=True, kw_only=True, tag="fault"):
-    """A fault; `text` and `calls` are the answer that it spoils. Two calls make the faults about ids possible."""
+    """A fault; `text` and `calls` are the answer that it spoils. Two calls make the faults about ids possible.
+
+    `kind` is the API's own name of an error inside the stream, in place of the usual one.
+    """
 
     fault: Fault
     retry_after: float | None = None
@@ -128,6 +162,7 @@ class Fail(msgspec.Struct, frozen=True, kw_only=True, tag="fault"):
     )
     size: int = 8 * 1024 * 1024
     usage: Usage | None = None
+    kind: str = ""
 
 
 Answer = Text | Calls
@@ -144,13 +179,48 @@ def call(name: str, /, **arguments: Any) -> Call:
     return Call(name=name, arguments=arguments)
 
 
-def calls(*requested: Call, text: str = "") -> Calls:
-    return Calls(calls=requested, text=text)
+def calls(*requested: Call, text: str = "", thinking: str | None = None) -> Calls:
+    return Calls(calls=requested, text=text, thinking=_thought(thinking))
 
 
-def text(content: str) -> Text:
-    return Text(text=content)
+def text(content: str, *, thinking: str | None = None) -> Text:
+    return Text(text=content, thinking=_thought(thinking))
+
+
+def refusal(content: str) -> Text:
+    return Text(text="", refusal=content)
 
 
 def fail(fault: Fault, *, retry_after: float | None = None) -> Fail:
     return Fail(fault=fault, retry_after=retry_after)
+
+
+def arguments_text(call: Call) -> str:
+    """The arguments as they appear on the wire: JSON in a string."""
+    if isinstance(call.arguments, str):
+        return call.arguments
+    return msgspec.json.encode(call.arguments).decode()
+
+
+def arguments_value(call: Call) -> Any:
+    """The arguments as a JSON value, for formats that do not put them into a string; what is no JSON stays text."""
+    try:
+        return msgspec.json.decode(arguments_text(call))
+    except msgspec.DecodeError:
+        return arguments_text(call)
+
+
+def usage_of(request: Request, answer: Answer) -> Usage:
+    """Without given numbers, a token is four bytes: coarse, but it grows with the conversation as real counts do."""
+    if answer.usage is not None:
+        return answer.usage
+    made = answer.calls if isinstance(answer, Calls) else ()
+    thought = len(answer.thinking.text) if answer.thinking else 0
+    written = len(answer.text) + sum(len(arguments_text(call)) for call in made) + thought
+    return Usage(
+        prompt_tokens=len(request.body) // 4, completion_tokens=1 + written // 4, reasoning_tokens=thought // 4
+    )
+
+
+def _thought(content: str | None) -> Thinking | None:
+    return None if content is None else Thinking(text=content)

@@ -9,18 +9,8 @@ from typing import Any, assert_never
 
 import msgspec
 
-from .replies import Answer, Call, Calls, Reply, Request, Responder, ScriptExhausted, Text
-
-
-class _Role(msgspec.Struct):
-    role: str
-
-
-class _Roles(msgspec.Struct):
-    messages: list[_Role]
-
-
-_roles = msgspec.json.Decoder(_Roles)
+from .replies import Answer, Call, Calls, Reply, Request, Responder, ScriptExhausted, Text, arguments_text
+from .turns import answers_so_far, answers_so_far_quickly
 
 
 def sequence(replies: Sequence[Reply]) -> Responder:
@@ -34,52 +24,33 @@ def sequence(replies: Sequence[Reply]) -> Responder:
 
 
 def by_results(replies: Sequence[Reply]) -> Responder:
-    """The reply's index is the number of assistant messages after the last user message.
+    """The reply's index is the number of the assistant's answers after the last message of the user.
 
     A pure function of the request: asked again after a crash, the same question gets the same answer.
     """
 
     def respond(request: Request) -> Reply:
-        index = 0
-        for message in reversed(_roles.decode(request.body).messages):
-            if message.role == "user":
-                break
-            index += message.role == "assistant"
-        return _at(replies, index)
+        return _at(replies, answers_so_far(request))
 
     return respond
 
 
 def loop(turns: int, call: Call, *, final: Answer | None = None, marker: str | None = None) -> Responder:
-    """`turns` tool calls, one per turn, then `final`: a pure function of the request that never parses it.
+    """`turns` tool calls, one per turn, then `final`: a pure function of the request, cheap enough for benchmarks.
 
-    `$i` in the arguments becomes the index of the turn, so that no two calls are identical. Turns are counted by the
-    assistant's role marker in the raw bytes after the last user message; `marker` counts another text in the whole
-    body instead, for clients that send tool results in the role of the user.
+    `$i` in the arguments becomes the index of the turn, so that no two calls are identical. `marker` counts a text in
+    the whole body instead of the turns, for clients that send tool results as text in the role of the user.
     """
     last = final if final is not None else Text(text="done")
     template = arguments_text(call)
 
     def respond(request: Request) -> Reply:
-        done = request.body.count(marker.encode()) if marker else _assistant_messages(request.body)
+        done = request.body.count(marker.encode()) if marker else answers_so_far_quickly(request)
         if done >= turns:
             return last
         return Calls(calls=(Call(name=call.name, arguments=template.replace("$i", str(done))),))
 
     return respond
-
-
-def arguments_text(call: Call) -> str:
-    """The arguments as they appear on the wire: JSON in a string."""
-    if isinstance(call.arguments, str):
-        return call.arguments
-    return msgspec.json.encode(call.arguments).decode()
-
-
-def _assistant_messages(body: bytes) -> int:
-    # Inside a JSON string the quotes would be escaped, so these bytes are never content.
-    start = max(body.rfind(b'"role":"user"'), body.rfind(b'"role": "user"'), 0)
-    return body.count(b'"role":"assistant"', start) + body.count(b'"role": "assistant"', start)
 
 
 def _at(replies: Sequence[Reply], index: int) -> Reply:

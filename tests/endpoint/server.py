@@ -12,10 +12,12 @@ from typing import Any, Self, assert_never
 
 import msgspec
 
-from .conversation import InvalidRequest, read_head, read_strictly
 from .faults import render_fault
-from .replies import Fail, Request, Responder, ScriptExhausted
-from .wire import CREATED, Ending, Wire, error_body, render, response
+from .formats import Format, InvalidRequest, Problem
+from .listing import list_models
+from .replies import Fail, Fault, Request, Responder, ScriptExhausted
+from .routes import DEFAULT, format_of, format_of_listing, is_listing
+from .wire import Ending, Wire, render
 
 _HOST = "127.0.0.1"
 _RESET = struct.pack("ii", 1, 0)
@@ -39,15 +41,18 @@ class Server:
         self.arrived = threading.Condition()
         self._responder = responder
         self._settings = settings
-        self._read = read_strictly if settings.strict else read_head
         self._open: set[_Connection] = set()
         self._listener: asyncio.Server | None = None
         self._count = 0
         self.port = 0
 
     @property
+    def origin(self) -> str:
+        return f"http://{_HOST}:{self.port}"
+
+    @property
     def url(self) -> str:
-        return f"http://{_HOST}:{self.port}/v1"
+        return f"{self.origin}/v1"
 
     async def listen(self, port: int) -> None:
         loop = asyncio.get_running_loop()
@@ -70,41 +75,45 @@ class Server:
         self._open.discard(connection)
 
     def answer(self, method: str, target: str, headers: dict[str, str], body: bytes) -> Wire:
-        path = target.partition("?")[0]
-        request = Request(number=self._count, method=method, path=path, headers=headers, body=body)
+        path, _, query = target.partition("?")
+        request = Request(number=self._count, method=method, path=path, headers=headers, body=body, query=query)
         self._count += 1
         if self._settings.record:
             with self.arrived:
                 self.requests.append(request)
                 self.arrived.notify_all()
-        key = self._settings.key
-        if key is not None and headers.get("authorization") != f"Bearer {key}":
-            return _error(401, "Incorrect API key provided.", code="invalid_api_key")
-        if path == "/v1/chat/completions":
-            return self._chat(request) if method == "POST" else _error(405, f"Not allowed: {method}")
-        if path == "/v1/models" or path.startswith("/v1/models/"):
-            return self._models(path.removeprefix("/v1/models").lstrip("/"))
-        return _error(404, f"Invalid URL ({method} {path})")
+        form = format_of(path)
+        if form is not None:
+            return self._converse(form, request)
+        return Wire(pieces=(self._other(request),))
 
-    def _chat(self, request: Request) -> Wire:
+    def _converse(self, form: Format, request: Request) -> Wire:
+        if request.method != "POST":
+            return Wire(pieces=(_misdirected(form, request, 405),))
+        stranger = form.unauthorized(request, self._settings.key)
+        if stranger is not None:
+            return Wire(pieces=(form.failure(request, stranger),))
         try:
-            head = self._read(request.body)
+            head = form.read(request, strict=self._settings.strict)
             reply = self._responder(request)
         except InvalidRequest as error:
-            return _error(400, str(error))
+            problem = Problem(fault=Fault.BAD_REQUEST, message=str(error), status=error.status, code=error.code)
+            return Wire(pieces=(form.failure(request, problem),))
         except ScriptExhausted as error:
-            return _error(400, str(error), code="script_exhausted")
-        return render_fault(request, head, reply) if isinstance(reply, Fail) else render(request, head, reply)
+            problem = Problem(fault=Fault.BAD_REQUEST, message=str(error), code="script_exhausted")
+            return Wire(pieces=(form.failure(request, problem),))
+        if isinstance(reply, Fail):
+            return render_fault(form, request, head, reply)
+        return render(form, request, head, reply)
 
-    def _models(self, name: str) -> Wire:
-        known = {
-            model: {"id": model, "object": "model", "created": CREATED, "owned_by": "tests"}
-            for model in self._settings.models
-        }
-        if name and name not in known:
-            return _error(404, f"The model '{name}' does not exist", code="model_not_found")
-        value = known[name] if name else {"object": "list", "data": list(known.values())}
-        return Wire(pieces=(response(200, msgspec.json.encode(value)),))
+    def _other(self, request: Request) -> bytes:
+        form = format_of_listing(request)
+        stranger = form.unauthorized(request, self._settings.key)
+        if stranger is not None:
+            return form.failure(request, stranger)
+        if is_listing(request.path):
+            return list_models(request, self._settings.models)
+        return _misdirected(form, request, 404)
 
 
 class _Connection(asyncio.Protocol):
@@ -171,7 +180,9 @@ class _Connection(asyncio.Protocol):
         return True
 
     def _refuse_request(self, status: int, message: str) -> None:
-        self._transport.write(_error(status, message).pieces[0])
+        problem = Problem(fault=Fault.BAD_REQUEST, status=status, message=message)
+        nothing = Request(number=0, method="", path="", headers={}, body=b"")
+        self._transport.write(DEFAULT.failure(nothing, problem))
         self._transport.close()
 
     def _send(self, wire: Wire) -> None:
@@ -251,6 +262,11 @@ class Endpoint:
         return self._server.url
 
     @property
+    def origin(self) -> str:
+        """The URL without a path: the base for the clients of Anthropic, Gemini and Bedrock."""
+        return self._server.origin
+
+    @property
     def requests(self) -> list[Request]:
         """All requests so far, in order of arrival."""
         return list(self._server.requests)
@@ -295,5 +311,6 @@ class Endpoint:
         self._server.refuse()
 
 
-def _error(status: int, message: str, *, code: str | None = None) -> Wire:
-    return Wire(pieces=(response(status, error_body(message, kind="invalid_request_error", code=code)),))
+def _misdirected(form: Format, request: Request, status: int) -> bytes:
+    message = f"Invalid URL ({request.method} {request.path})"
+    return form.failure(request, Problem(fault=Fault.BAD_REQUEST, status=status, message=message))

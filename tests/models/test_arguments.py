@@ -5,12 +5,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hermes_agent.models.arguments import call_of
 from hermes_agent.types.tools import ToolCall
 
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -18,11 +19,13 @@ VALUES = st.recursive(
 )
 
 
+@UNHURRIED
 @given(st.dictionaries(st.text(max_size=5), VALUES, max_size=4))
 def test_every_object_is_read(value: dict[str, Any]) -> None:
     assert call_of("id", "name", json.dumps(value)) == ToolCall(id="id", name="name", arguments=value)
 
 
+@UNHURRIED
 @given(st.text(max_size=60) | st.text(alphabet='{}[]":,\\u0d8e1- Na', max_size=60))
 def test_whatever_is_written_can_be_kept_or_is_a_problem(text: str) -> None:
     call = call_of("id", "name", text)

@@ -131,7 +131,11 @@ def test_an_empty_answer_is_none(finish: str, failure: ModelFailure) -> None:
 
 
 def test_comments_unknown_fields_and_a_missing_end_mark_do_no_harm() -> None:
-    parts = [": waiting\n\n", "event: message\nid: 7\nretry: 10\n", choice({"content": "42", "mood": {"deep": [1]}})]
+    parts: list[dict[str, Any] | str] = [
+        ": waiting\n\n",
+        "event: message\nid: 7\nretry: 10\n",
+        choice({"content": "42", "mood": {"deep": [1]}}),
+    ]
     with ByteServer([stream(*parts, {"choices": []}, {"object": "x"}, choice({}, "stop"), done=False)]) as server:
         assert ask(server.url)[0] == ModelAnswer(text="42", stop="stop")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import re
 import unicodedata
@@ -116,7 +117,7 @@ def _spliced(text: str, section: str, name: str, written: str) -> str:
 
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     line = "\r\n" if "\r\n" in text else "\n"
-    if root is None:
+    if not isinstance(root, yaml.MappingNode):
         return f"{text}{'' if not text or text.endswith(line) else line}{section}:{line}  {name}: {written}{line}"
     for key, node in root.value:
         if key.value == section:
@@ -182,7 +183,9 @@ def _readings(value: str) -> list[Scalar]:
     readings: list[Scalar] = []
     for read in (int, float):
         with suppress(ValueError):
-            readings.append(read(value))
+            number = read(value)
+            if math.isfinite(number):
+                readings.append(number)
     if value in ("true", "false"):
         readings.append(value == "true")
     return [*readings, value]

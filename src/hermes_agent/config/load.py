@@ -81,7 +81,7 @@ def read_config(path: Path) -> str | None:
 
 def parse_settings(text: str, where: str) -> Settings:
     """Settings from YAML text. Errors name the place and, for an unknown key, what was probably meant."""
-    data = parse_yaml(text, where)
+    data = _without_empty(parse_yaml(text, where))
     _refuse_unknown(data, Settings, where, "")
     try:
         return msgspec.convert(_with_default_permissions(data), Settings)
@@ -132,6 +132,15 @@ def _refuse_bombs(tokens: Iterable[Any], where: str) -> None:
         depth += isinstance(token, opening) - isinstance(token, closing)
         if depth > _DEEPEST:
             raise ConfigError(f"{place}: nested too deeply")
+
+
+def _without_empty(data: dict[str, Any]) -> dict[str, Any]:
+    """A key with nothing behind it is as good as none: its default holds."""
+    return {
+        key: _without_empty(value) if isinstance(value, dict) else value
+        for key, value in data.items()
+        if value is not None
+    }
 
 
 def _with_default_permissions(data: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import contextlib
 import difflib
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,7 @@ from .limits import Choice, FailedCall, backoff, decide
 from .offered import OfferedBlobs, OfferedProcesses
 from .state import RunState
 
+Record = Callable[[Sequence[AnyEvent]], Awaitable[None]]
 IN_DOUBT = "interrupted; the effect may have happened; verify before repeating"
 
 
@@ -207,10 +208,12 @@ class Calls:
             before=before,
         )
 
-    async def run(self, wish: Wish, scene: CallScene, earlier: CallIntended | None = None) -> list[AnyEvent]:
-        """Run a journaled call to its result, retrying where that is safe and may help."""
+    async def run(
+        self, wish: Wish, scene: CallScene, record: Record, earlier: CallIntended | None = None
+    ) -> list[AnyEvent]:
+        """Run a journaled call to its result, retrying where that is safe and may help. The decision to retry is
+        recorded before the retry, because the retries of a request are shared by all its calls."""
         events: list[AnyEvent] = []
-        retries_left = scene.state.plan().retries_left
         attempt, started = 1, time.perf_counter()
         while True:
             result, status, refusals = await self._attempt(wish, scene, earlier)
@@ -222,17 +225,19 @@ class Calls:
                     status=status,
                     transient=result.transient,
                     attempt=attempt,
-                    retries_left=retries_left,
+                    retries_left=scene.state.plan().retries_left,
                     worthwhile=self._worth_retrying(wish, scene, result, attempt),
                 ),
                 self._limits,
             )
             reason = f"{wish.spec.name}: {result.error or status.value}: {decision.reason}"
-            events.append(Decided(subject="failure", choice=decision.choice, reason=reason, call_id=wish.call.id))
+            decided = Decided(subject="failure", choice=decision.choice, reason=reason, call_id=wish.call.id)
             if decision.choice is not Choice.RETRY:
+                events.append(decided)
                 break
+            await record([decided])
             await asyncio.sleep(backoff(attempt, self._rng))
-            attempt, retries_left = attempt + 1, retries_left - 1
+            attempt += 1
         events.append(
             CallFinished(
                 call_id=wish.call.id,
@@ -271,7 +276,7 @@ class Calls:
                 async with limit:
                     value = await wish.tool.run(wish.bound, context)
             result = self._finished(as_result(value), scene)
-        except BaseException as error:  # noqa: BLE001 - the tool boundary: whatever is raised becomes a result
+        except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and _being_cancelled():
                 raise
             raised = _timed_out(wish.spec) if limit.expired() else _raised(error)
@@ -337,6 +342,12 @@ def interrupted(call: ToolCall) -> CallFinished:
         text=error_text("interrupted by the user before it finished; it had no effect that needs undoing"),
         error="interrupted",
     )
+
+
+def forgotten(call: ToolCall) -> CallFinished:
+    """The result of a call whose arguments cannot be read back: it did not run."""
+    text = "interrupted before it began, and its arguments held a secret that was not kept; make the call again"
+    return _refused(call, CallStatus.INTERRUPTED, "interrupted", text)
 
 
 def _refused(call: ToolCall, status: CallStatus, error: str, text: str) -> CallFinished:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ..safety.approvals import call_digest
+from ..safety.redact import REDACTED
 from ..tools.sandbox.identity import end_group
-from ..types.events import ProcessSpawned, Recovered
+from ..types.events import CallFinished, ProcessSpawned, Recovered
 from ..types.tools import Effect, Spawned, ToolCall
-from .calls import Wish, in_doubt
+from .calls import Wish, forgotten, in_doubt
 
 if TYPE_CHECKING:
     from .turn import Turn
@@ -50,6 +53,16 @@ def _may_repeat(turn: Turn, call: ToolCall) -> bool:
     intent = turn.state.intended[call.id]
     whole = intent.digest == call_digest(call.name, call.arguments, turn.scene.workspace)
     return intent.effect is not Effect.ONCE and whole
+
+
+def examined_again(turn: Turn) -> list[Wish | CallFinished]:
+    """The calls that were asked for and had not begun. One whose arguments held a secret must be made anew."""
+    return [
+        forgotten(call)
+        if REDACTED in msgspec.json.encode(call.arguments).decode()
+        else turn.harness.calls.examine(call, turn.scene)
+        for call in turn.state.pending()
+    ]
 
 
 async def _settle_processes(turn: Turn) -> tuple[list[str], list[str]]:

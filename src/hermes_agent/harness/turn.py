@@ -36,7 +36,7 @@ from ..types.tools import Effect, Spawned, ToolCall
 from ..types.trace import Outcome, RunStatus
 from .calls import Belongings, CallScene, Wish, in_doubt, interrupted, waves
 from .prompt import FrozenPrefix
-from .recovery import settle_after_crash
+from .recovery import examined_again, settle_after_crash
 from .signals import Interrupted, Signals
 from .state import RunState
 
@@ -81,6 +81,9 @@ class Turn:
                 await self._watched(self._loop())
         except Interrupted:
             await self._finish(RunStatus.INTERRUPTED, "", "interrupted by the user")
+        except asyncio.CancelledError:
+            await self._finish(RunStatus.INTERRUPTED, "", "the program stopped waiting for it")
+            raise
         except LeaseLost:
             raise
         except TimeoutError:
@@ -148,7 +151,7 @@ class Turn:
         await self._freeze_prefix(resumed)
         if resumed:
             await settle_after_crash(self)
-            await self._run_calls([self.harness.calls.examine(call, self.scene) for call in self.state.pending()])
+            await self._run_calls(examined_again(self))
         else:
             await self._take_advice()
         while True:
@@ -313,7 +316,7 @@ class Turn:
     async def run_call(self, wish: Wish, *, again: bool = False) -> None:
         """Run one journaled call and commit its result. `again` when it began once before a crash."""
         earlier = self.state.intended.get(wish.call.id) if again else None
-        await self.commit(await self.harness.calls.run(wish, self.scene, earlier))
+        await self.commit(await self.harness.calls.run(wish, self.scene, self.commit, earlier))
 
     async def _announce(self, call_id: str, spawned: Spawned) -> None:
         await self.commit(

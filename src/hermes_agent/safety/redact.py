@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-_KNOWN = "[redacted:secret]"
+REDACTED = "[redacted:"
+"""What stands in the place of every secret, with its kind and a bracket behind it."""
+_KNOWN = f"{REDACTED}secret]"
 _SHAPES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "private-key",
@@ -35,7 +37,7 @@ class Redactor:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         spellings = {spelling for secret in secrets if len(secret) >= 8 for spelling in _spellings(secret)}
         self._known = sorted(spellings, key=lambda secret: (-len(secret), secret))
-        self._shapes = [(starts, re.compile(shape), f"[redacted:{kind}]") for kind, starts, shape in _SHAPES]
+        self._shapes = [(starts, re.compile(shape), f"{REDACTED}{kind}]") for kind, starts, shape in _SHAPES]
 
     def redact(self, text: str) -> str:
         """`text` without secrets."""

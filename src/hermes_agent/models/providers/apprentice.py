@@ -35,6 +35,7 @@ _STEP = re.compile(r"^\s*\d+[.)]\s+(?=[A-Za-z_][\w-]*\s*\{)", re.MULTILINE)
 _CALL = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?=\{)")
 _AVOID = re.compile(r"\bavoid (?:the tool )?`?([A-Za-z_][\w-]*)`?", re.IGNORECASE)
 _PREFER = re.compile(r"\b(?:[Uu]se|prefer) `?([A-Za-z_][\w-]*)`?")
+_SEED = re.compile(r"[0-9]{1,18}")
 _decoder = json.JSONDecoder()
 
 
@@ -193,6 +194,6 @@ def _advised(ways: list[Way], messages: Sequence[Message]) -> list[Way]:
 
 def connect(options: ProviderOptions) -> Apprentice:
     """A client for `apprentice` or `apprentice:SEED`."""
-    if options.model and not options.model.isdigit():
+    if options.model and not _SEED.fullmatch(options.model):
         raise UsageError(f"{options.model!r} is no seed", remedy="write apprentice or apprentice:NUMBER")
     return Apprentice(int(options.model or 0))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...safety.approvals import Answer, Question
+from ...types.text import one_line
 from .asking import CHOICES, approval, chosen, show_choices, show_question
 from .chat_commands import Leave, SlashCommands
 from .chat_room import Room
@@ -73,13 +74,13 @@ class Screen:
                 if self._may_leave():
                     return self._code
                 continue
-            self._warned = False
             try:
                 if self._commands.meant(text):
                     await self._commands.run(text)
                     self.sessions = [one.id for one in await self._room.app.store.sessions.recent(20)]
                 elif text.strip():
                     await self._room.say(text)
+                self._warned = False
             except Leave:
                 if self._may_leave():
                     return 0
@@ -147,7 +148,7 @@ class Screen:
         session = room.session.id if room.session else "new session"
         state = "working; Ctrl-C stops" if room.busy else "/help, Ctrl-D leaves"
         queued = f" · {room.queued} queued" if room.queued else ""
-        return f" {session} · {room.seat.model} · {state}{queued}"
+        return f" {state}{queued} · {session} · {one_line(room.seat.model, 40)}"
 
     def _state_changed(self) -> None:
         self._stopping = False

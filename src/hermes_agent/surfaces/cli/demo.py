@@ -63,9 +63,7 @@ class _Demo:
     async def play(self) -> dict[str, Any]:
         """All three acts; returns what was seen."""
         self._say("1. A run begins: five steps, the fourth one sends a message and must happen only once.", "bold")
-        self._say(
-            "   Tools, database and kill are real; the policy is simulated (apprentice), no language model."
-        )
+        self._say("   Tools, database and kill are real; the policy is simulated (apprentice), no language model.")
         victim = self._start("run", _TASK, "--model", "apprentice:4", "--yes", "-q")
         self._wait_for(lambda: (self._shop / "outbox.txt").exists(), victim)
         self._say(f"2. kill -9 {victim.pid}, in the middle of the fourth step.", "bold")

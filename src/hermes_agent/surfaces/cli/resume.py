@@ -10,7 +10,7 @@ import click
 
 from ...app import App, Parts
 from ...models.client import ModelClient
-from ...runtime.engine import Finished
+from ...runtime.engine import Deliver, Finished
 from ...safety.approvals import Approver
 from ...store.runs import Run
 from ...types.base import Value
@@ -43,7 +43,7 @@ class Wish(Value, frozen=True, kw_only=True):
 @yes_option
 @json_option
 def command(**given: Any) -> int:
-    """Take over interrupted runs and finish them: all of them, or RUN.
+    """Take over interrupted runs and finish them: all of them, or RUN. Answers that may not have been seen are shown.
 
     A run goes on with the model it began with, unless --model names another.
     """
@@ -60,12 +60,14 @@ async def _resume(wish: Wish) -> int:
         if wish.only_list:
             await _list(app, runs, console, as_json=wish.as_json)
             return 0
-        if not runs and not wish.as_json:
+        unseen = [] if wish.run else await app.engine.redeliver(_shower(app, wish, console, progress))
+        if not runs and not unseen and not wish.as_json:
             console.note("nothing is interrupted")
         if wish.model or wish.base_url:
             for name in {run.model for run in runs}:
                 models[name] = app.client_for(wish.model or name, wish.base_url)
-        return await _finish(app, runs, wish, console, progress)
+        reports = [report(one, await app.store.journal.run_events(one.run_id)) for one in unseen]
+        return await _finish(app, runs, wish, console, progress, reports)
 
 
 async def _one(app: App, name: str) -> Run:
@@ -93,7 +95,19 @@ def _busy(run: Run) -> SessionBusy:
     )
 
 
-async def _finish(app: App, runs: list[Run], wish: Wish, console: Console, progress: Progress) -> int:
+def _shower(app: App, wish: Wish, console: Console, progress: Progress) -> Deliver:
+    """What shows an answer; as JSON it is part of the one document at the end."""
+
+    async def show(finished: Finished) -> None:
+        if not wish.as_json:
+            await show_answer(app, finished, console, progress)
+
+    return show
+
+
+async def _finish(
+    app: App, runs: list[Run], wish: Wish, console: Console, progress: Progress, unseen: list[dict[str, Any]]
+) -> int:
     approver = approver_for(console, yes=wish.yes)
     driven = ""
     CtrlC(lambda: app.engine.interrupt(driven), console)
@@ -105,7 +119,7 @@ async def _finish(app: App, runs: list[Run], wish: Wish, console: Console, progr
         if not wish.as_json:
             console.note(f"resuming run {run.id} of session {run.session_id}", "yellow")
         try:
-            finished = await _finish_one(app, run, approver, console, None if wish.as_json else progress)
+            finished = await _finish_one(app, run, approver, _shower(app, wish, console, progress))
         except HermesError as error:
             codes.append(error.exit_code)
             failures.append({"run": run.id, "error": str(error), "remedy": error.advice})
@@ -116,15 +130,11 @@ async def _finish(app: App, runs: list[Run], wish: Wish, console: Console, progr
         codes.append(EXIT_CODES[finished.result.status])
         reports.append(report(finished, await app.store.journal.run_events(run.id)))
     if wish.as_json:
-        print_json({"resumed": reports, "failed": failures})
+        print_json({"resumed": reports, "failed": failures, "unseen": unseen})
     return max(codes)
 
 
-async def _finish_one(app: App, run: Run, approver: Approver, console: Console, progress: Progress | None) -> Finished:
-    async def deliver(finished: Finished) -> None:
-        if progress is not None:
-            await show_answer(app, finished, console, progress)
-
+async def _finish_one(app: App, run: Run, approver: Approver, deliver: Deliver) -> Finished:
     finished = await app.engine.resume_run(run, approver, deliver)
     if finished is None:
         raise _busy(await app.store.runs.get(run.id))
