@@ -25,8 +25,9 @@ def test_round_trip(
     data: dict[str, dict[str, Any]], section: str, name: str, value: Any, flow: bool | None, indent: int
 ) -> None:
     text = yaml.safe_dump(data, default_flow_style=flow, indent=indent, allow_unicode=True)
+    before = parse_yaml(text, "x")
     changed = with_value(text, section, name, value)
-    wanted = {**data, section: {**data.get(section, {}), name: value}}
+    wanted = {**before, section: {**before.get(section, {}), name: value}}
     assert parse_yaml(changed, "x") == wanted
 
 

@@ -12,12 +12,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .checks import base64_data, need, objects, one_of, only, tool_names
+from .checks import base64_data, need, objects, one_of, only, tool_names, words
 from .formats import InvalidRequest
 from .seals import unseal
 
-_KNOWN = frozenset(
-    ["cache_control", "container", "context_management", "inference_geo", "max_tokens", "mcp_servers", "messages", "metadata", "model", "output_config", "output_format", "service_tier", "speed", "stop_sequences", "stream", "system", "temperature", "thinking", "tool_choice", "tools", "top_k", "top_p"]
+_KNOWN = words(
+    "cache_control container context_management inference_geo max_tokens mcp_servers messages metadata model "
+    "output_config output_format service_tier speed stop_sequences stream system temperature thinking tool_choice "
+    "tools top_k top_p"
 )
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _IDENTITY = re.compile(r"[a-zA-Z0-9_-]+")

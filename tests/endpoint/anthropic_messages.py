@@ -149,7 +149,7 @@ def _block_events(index: int, block: Block, deltas: list[Block]) -> list[Event]:
 
 
 def _opening(request: Request, head: Head, answer: Answer) -> Event:
-    message = {
+    message: dict[str, Any] = {
         "id": f"msg_{request.digest}",
         "type": "message",
         "role": "assistant",

@@ -12,12 +12,13 @@ from typing import Any
 
 import msgspec
 
-from .checks import NAME, base64_data, need, objects, one_of, only, tool_names
+from .checks import NAME, base64_data, need, objects, one_of, only, tool_names, words
 from .formats import InvalidRequest
 from .seals import unseal
 
-_KNOWN = frozenset(
-    ["messages", "system", "inferenceConfig", "toolConfig", "guardrailConfig", "additionalModelRequestFields", "promptVariables", "additionalModelResponseFieldPaths", "requestMetadata", "performanceConfig", "serviceTier", "outputConfig"]
+_KNOWN = words(
+    "messages system inferenceConfig toolConfig guardrailConfig additionalModelRequestFields promptVariables "
+    "additionalModelResponseFieldPaths requestMetadata performanceConfig serviceTier outputConfig"
 )
 _USER = {"text", "image", "document", "video", "audio", "toolResult", "guardContent", "cachePoint", "searchResult"}
 _ASSISTANT = {"text", "toolUse", "reasoningContent", "cachePoint", "citationsContent"}

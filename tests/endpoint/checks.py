@@ -15,6 +15,10 @@ from .formats import InvalidRequest
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
+def words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 def decode_object(body: bytes) -> dict[str, Any]:
     try:
         value = msgspec.json.decode(body)

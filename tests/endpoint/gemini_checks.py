@@ -10,22 +10,25 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .checks import base64_data, need, objects, one_of, only, tool_names
+from .checks import base64_data, need, objects, one_of, only, tool_names, words
 from .formats import InvalidRequest
 from .seals import is_call_seal, unseal
 
-_KNOWN = frozenset(
-    ["contents", "tools", "toolConfig", "safetySettings", "systemInstruction", "generationConfig", "cachedContent", "model", "store", "serviceTier"]
+_KNOWN = words(
+    "contents tools toolConfig safetySettings systemInstruction generationConfig cachedContent model store serviceTier"
 )
-_DATA = frozenset(
-    ["text", "inlineData", "functionCall", "functionResponse", "fileData", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"]
+_DATA = words(
+    "text inlineData functionCall functionResponse fileData executableCode codeExecutionResult toolCall toolResponse"
 )
 _PART = _DATA | {"thought", "thoughtSignature", "partMetadata", "videoMetadata", "mediaResolution"}
-_SCHEMA = frozenset(
-    ["type", "format", "title", "description", "nullable", "enum", "maxItems", "minItems", "properties", "required", "minProperties", "maxProperties", "minLength", "maxLength", "pattern", "example", "anyOf", "propertyOrdering", "default", "items", "minimum", "maximum"]
+_SCHEMA = words(
+    "type format title description nullable enum maxItems minItems properties required minProperties maxProperties "
+    "minLength maxLength pattern example anyOf propertyOrdering default items minimum maximum"
 )
-_GENERATION = frozenset(
-    ["stopSequences", "responseMimeType", "responseSchema", "responseJsonSchema", "responseModalities", "candidateCount", "maxOutputTokens", "temperature", "topP", "topK", "seed", "presencePenalty", "frequencyPenalty", "responseLogprobs", "logprobs", "thinkingConfig", "speechConfig", "imageConfig", "mediaResolution", "responseFormat"]
+_GENERATION = words(
+    "stopSequences responseMimeType responseSchema responseJsonSchema responseModalities candidateCount "
+    "maxOutputTokens temperature topP topK seed presencePenalty frequencyPenalty responseLogprobs logprobs "
+    "thinkingConfig speechConfig imageConfig mediaResolution responseFormat"
 )
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
 _WITHOUT_SIGNATURES = re.compile(r"gemini-[12]\b.*")

@@ -129,7 +129,7 @@ def _content_events(place: dict[str, Any], item: Item) -> Iterator[dict[str, Any
     for number, part in enumerate(item["content"]):
         here = {**place, "content_index": number}
         kind, field = ("output_text", "text") if part["type"] == "output_text" else ("refusal", "refusal")
-        extra = {"logprobs": []} if kind == "output_text" else {}
+        extra: dict[str, Any] = {"logprobs": []} if kind == "output_text" else {}
         yield {"type": "response.content_part.added", **here, "part": {**part, field: ""}}
         for piece in fragments(part[field]):
             yield {"type": f"response.{kind}.delta", **here, "delta": piece, **extra}

@@ -10,12 +10,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .checks import NAME, base64_data, need, objects, one_of, only, tool_names
+from .checks import NAME, base64_data, need, objects, one_of, only, tool_names, words
 from .formats import InvalidRequest
 from .seals import unseal
 
-_KNOWN = frozenset(
-    ["background", "context_management", "conversation", "include", "input", "instructions", "max_output_tokens", "max_tool_calls", "metadata", "model", "parallel_tool_calls", "previous_response_id", "prompt", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "reasoning", "safety_identifier", "service_tier", "store", "stream", "stream_options", "temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user"]
+_KNOWN = words(
+    "background context_management conversation include input instructions max_output_tokens max_tool_calls "
+    "metadata model parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options "
+    "prompt_cache_retention reasoning safety_identifier service_tier store stream stream_options temperature text "
+    "tool_choice tools top_logprobs top_p truncation user"
 )
 _INCLUDES = {
     "reasoning.encrypted_content",

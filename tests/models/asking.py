@@ -28,7 +28,7 @@ def request_of(*messages: Message, prefix: Prefix = PREFIX, max_tokens: int = 0,
         prefix=prefix,
         transcript=Transcript(messages or (QUESTION,)),
         max_tokens=max_tokens,
-        may_call_tools=free,
+        tool_choice="auto" if free else "none",
     )
 
 

@@ -81,7 +81,7 @@ def test_a_longer_transcript_only_adds_bytes() -> None:
 
 
 def test_a_request_without_tools_or_messages_is_json() -> None:
-    request = ModelRequest(prefix=Prefix(system="s", tools=()), transcript=Transcript(), may_call_tools=False)
+    request = ModelRequest(prefix=Prefix(system="s", tools=()), transcript=Transcript(), tool_choice="none")
     assert json.loads(client().body(request)) == {
         "model": "scripted",
         "stream": True,

@@ -220,7 +220,7 @@ class Turn:
         request = ModelRequest(
             prefix=self._frozen.prefix,
             transcript=self.transcript,
-            may_call_tools=may_call_tools,
+            tool_choice="auto" if may_call_tools else "none",
             max_tokens=self.harness.max_tokens,
         )
 
@@ -251,7 +251,9 @@ class Turn:
         """The answer as it is journaled: without secrets, also in the arguments of calls, which run as they came."""
         redactor = self.harness.redactor
         kept = (msgspec.structs.replace(call, arguments=redactor.redact_json(call.arguments)) for call in calls)
-        return AssistantMessage(text=redactor.redact(answer.text), calls=tuple(kept), stop=answer.stop)
+        return AssistantMessage(
+            text=redactor.redact(answer.text), calls=tuple(kept), stop=answer.stop, replay=answer.replay
+        )
 
     def _ending(self, answer: str, was_free: bool) -> list[AnyEvent]:
         if was_free:

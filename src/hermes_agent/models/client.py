@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..types.base import Value
 from ..types.events import Usage
@@ -24,12 +24,16 @@ class ProviderOptions(Value, frozen=True, kw_only=True):
 
 
 class ModelAnswer(Value, frozen=True, kw_only=True):
-    """A complete answer. An answer that broke off is an error, never a part of one."""
+    """A complete answer. An answer that broke off is an error, never a part of one.
+
+    `replay` is what this wire format wants back unchanged (see AssistantMessage).
+    """
 
     text: str
     calls: tuple[ToolCall, ...] = ()
     stop: str = ""
     usage: Usage = Usage()
+    replay: dict[str, Any] = {}
 
 
 class ModelClient(Protocol):

@@ -7,9 +7,11 @@ pieces: the cost of an iteration does not grow with the conversation, and the pr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
 from typing import Any
 
 from ..types.base import Value
+from ..types.errors import NotFound
 from ..types.events import AssistantMessage, Message, UserMessage
 
 
@@ -29,9 +31,10 @@ class Prefix(Value, frozen=True, kw_only=True):
 
 
 class Transcript:
-    """An append-only conversation that remembers its own serialised pieces."""
+    """An append-only conversation that remembers its own serialised pieces. `image` gives the bytes behind a digest."""
 
-    def __init__(self, messages: Sequence[Message] = ()) -> None:
+    def __init__(self, messages: Sequence[Message] = (), image: Callable[[str], bytes] | None = None) -> None:
+        self.image = image or _no_image
         self._messages: list[Message] = list(messages)
         self._pieces: dict[str, list[bytes]] = {}
         self.assistant_messages = sum(isinstance(message, AssistantMessage) for message in messages)
@@ -62,10 +65,34 @@ class Transcript:
         return known
 
 
+def _no_image(digest: str) -> bytes:
+    raise NotFound(f"there is no image {digest!r}: this conversation has no store behind it")
+
+
+class Effort(StrEnum):
+    """How hard a model should think. Providers that know fewer levels get the nearest one below."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    XHIGH = "xhigh"
+    MAX = "max"
+
+
 class ModelRequest(Value, frozen=True, kw_only=True):
-    """Everything a model is given."""
+    """Everything a model is given.
+
+    `tool_choice` is `auto`, `none`, `required` or the name of a tool; `schema` asks for an answer in that JSON schema.
+    """
 
     prefix: Prefix
     transcript: Transcript
-    may_call_tools: bool = True
+    tool_choice: str = "auto"
     max_tokens: int = 0
+    effort: Effort | None = None
+    schema: dict[str, Any] | None = None
+
+    @property
+    def may_call_tools(self) -> bool:
+        """Whether an answer may hold calls."""
+        return self.tool_choice != "none" and bool(self.prefix.tools)

@@ -48,12 +48,20 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="run_started"):
     options: dict[str, Any] = {}
 
 
+class Image(msgspec.Struct, frozen=True, kw_only=True):
+    """A picture by the digest of its blob, so that the journal stays small."""
+
+    media_type: str
+    blob: str
+
+
 class UserMessage(Event, frozen=True, kw_only=True, tag="user_message"):
     """What the user said; `mode` tells whether it began the run or steered it."""
 
     text: str
     inbox_id: str = ""
     mode: InboxMode = InboxMode.QUEUE
+    images: tuple[Image, ...] = ()
 
 
 class Fragment(Event, frozen=True, kw_only=True, tag="fragment"):
@@ -99,11 +107,15 @@ class ModelCalled(Event, frozen=True, kw_only=True, tag="model_called"):
 
 
 class AssistantMessage(Event, frozen=True, kw_only=True, tag="assistant_message"):
-    """The model's answer: text, calls, or both."""
+    """The model's answer: text, calls, or both.
+
+    `replay` holds, by wire format, what that format wants back unchanged in the next request, such as signed thinking.
+    """
 
     text: str
     calls: tuple[ToolCall, ...] = ()
     stop: str = ""
+    replay: dict[str, Any] = {}
 
 
 class CallIntended(Event, frozen=True, kw_only=True, tag="call_intended"):

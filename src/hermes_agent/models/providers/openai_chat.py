@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
 import re
 from collections.abc import AsyncIterator
@@ -17,12 +15,11 @@ from ...types.text import clean, clean_json, one_line
 from ...types.tools import ToolCall
 from ..arguments import call_of
 from ..client import ModelAnswer, ProviderOptions, TextListener
-from ..http import BrokenStream, beginning, http_client, retry_after, server_sent_events
-from ..lean_httpx import httpx
+from ..exchange import Exchange, drained
+from ..http import server_sent_events
 from ..request import ModelRequest, Prefix
 
 _WIRE = "openai_chat"
-_DRAIN_SECONDS = 0.5
 _DEFAULT_URL = "https://api.openai.com/v1"
 _CUT_OFF = ("length", "content_filter")
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
@@ -186,11 +183,11 @@ class OpenAIChat:
 
     def __init__(self, options: ProviderOptions) -> None:
         self.model = options.model
-        self._url = f"{(options.base_url or _DEFAULT_URL).rstrip('/')}/chat/completions"
+        base_url = options.base_url or _DEFAULT_URL
+        self._exchange = Exchange.to(base_url, "/chat/completions", options, "OPENAI_API_KEY")
         self._headers = {"content-type": "application/json", "accept-encoding": "identity"}
         if options.api_key:
             self._headers["authorization"] = f"Bearer {options.api_key}"
-        self._timeout = httpx.Timeout(options.timeout, connect=options.connect_timeout)
         self._head: tuple[Prefix | None, bytes] = (None, b"")
 
     def body(self, request: ModelRequest) -> bytes:
@@ -215,52 +212,25 @@ class OpenAIChat:
         return self._head[1]
 
     async def answer(self, request: ModelRequest, on_text: TextListener) -> ModelAnswer:
-        """One streamed completion. Everything that can go wrong on the way becomes a ModelError."""
-        try:
-            async with http_client(self._url).stream(
-                "POST", self._url, content=self.body(request), headers=self._headers, timeout=self._timeout
-            ) as response:
-                if response.status_code != httpx.codes.OK:
-                    raise _refusal(response, await beginning(response))
-                kind = response.headers.get("content-type", "")
-                if not kind.lower().startswith("text/event-stream"):
-                    said = one_line((await beginning(response)).decode("utf-8", "replace"), 200)
-                    raise ModelError(ModelFailure.MALFORMED, f"the endpoint answered with {kind or 'no type'}: {said}")
-                return await self._collect(response.aiter_raw(), on_text)
-        except httpx.TimeoutException as error:
-            raise ModelError(ModelFailure.NETWORK, f"{self._url} did not answer in time") from error
-        except httpx.HTTPError as error:
-            detail = one_line(str(error)) or type(error).__name__
-            raise ModelError(
-                ModelFailure.NETWORK, f"{self._url}: {detail}", remedy="check --base-url and that the server runs"
-            ) from error
-
-    async def _collect(self, chunks: AsyncIterator[bytes], on_text: TextListener) -> ModelAnswer:
-        collected = _Collected(on_text)
-        try:
-            events = server_sent_events(chunks)
-            async for data in events:
-                if data == b"[DONE]":
-                    await _drained(events)
-                    break
-                chunk = _decoded(data)
-                if chunk.error is not None:
-                    raise ModelError(ModelFailure.OVERLOAD, f"the endpoint reported: {one_line(str(chunk.error), 200)}")
-                collected.add(chunk)
-        except BrokenStream as error:
-            raise ModelError(ModelFailure.MALFORMED, str(error)) from error
-        return collected.answer()
+        """One streamed completion."""
+        return await self._exchange.ask(self.body(request), self._headers, lambda chunks: _collect(chunks, on_text))
 
     async def close(self) -> None:
         """Connections belong to the loop, not to this model."""
 
 
-async def _drained(events: AsyncIterator[bytes]) -> None:
-    """Read the end of the response, so that its connection can serve the next request. Never wait long for it."""
-    with contextlib.suppress(TimeoutError, BrokenStream, httpx.HTTPError):
-        async with asyncio.timeout(_DRAIN_SECONDS):
-            async for _ in events:
-                continue
+async def _collect(chunks: AsyncIterator[bytes], on_text: TextListener) -> ModelAnswer:
+    collected = _Collected(on_text)
+    events = server_sent_events(chunks)
+    async for data in events:
+        if data == b"[DONE]":
+            await drained(events)
+            break
+        chunk = _decoded(data)
+        if chunk.error is not None:
+            raise ModelError(ModelFailure.OVERLOAD, f"the endpoint reported: {one_line(str(chunk.error), 200)}")
+        collected.add(chunk)
+    return collected.answer()
 
 
 def _decoded(data: bytes) -> _Chunk:
@@ -273,62 +243,12 @@ def _decoded(data: bytes) -> _Chunk:
             raise ModelError(ModelFailure.MALFORMED, f"the stream holds what is no chunk: {error}") from error
 
 
-def _refusal(response: httpx.Response, body: bytes) -> ModelError:
-    """The error behind a status code, by the provider's own words where they matter."""
-    status = response.status_code
-    message, code = _error_words(body)
-    said = f"{status} from {response.url}: {message or response.reason_phrase}"
-    match status:
-        case 401 | 403:
-            return ModelError(ModelFailure.AUTH, said, remedy="check OPENAI_API_KEY")
-        case 429 if "quota" in code:
-            return ModelError(ModelFailure.QUOTA, said, remedy="the account has no credit left")
-        case 429:
-            return ModelError(ModelFailure.RATE_LIMIT, said, retry_after=retry_after(response))
-        case 404:
-            return ModelError(ModelFailure.BAD_REQUEST, said, remedy="check the model name and --base-url")
-        case 408 | 409:
-            return ModelError(ModelFailure.NETWORK, said)
-        case _ if status >= httpx.codes.INTERNAL_SERVER_ERROR:
-            return ModelError(ModelFailure.OVERLOAD, said, retry_after=retry_after(response))
-        case 413:
-            return ModelError(ModelFailure.CONTEXT_TOO_LONG, said)
-        case _ if "context_length" in code or "maximum context" in message:
-            return ModelError(ModelFailure.CONTEXT_TOO_LONG, said)
-        case _:
-            return ModelError(ModelFailure.BAD_REQUEST, said)
-
-
-def _error_words(body: bytes) -> tuple[str, str]:
-    try:
-        error = json.loads(body).get("error", {})
-        if isinstance(error, dict):
-            return one_line(clean(str(error.get("message", ""))), 300), f"{error.get('code')} {error.get('type')}"
-        return one_line(clean(str(error)), 300), ""
-    except (ValueError, AttributeError):
-        return one_line(body.decode("utf-8", "replace"), 200), ""
-
-
 def connect(options: ProviderOptions) -> OpenAIChat:
     """A client for `openai:NAME`."""
     if not options.model:
         raise ConfigError("openai: needs a model name", remedy="write openai:NAME")
-    if not options.api_key.isascii() or not options.api_key.isprintable():
-        raise ConfigError("the key for openai: holds characters that no key has", remedy="check OPENAI_API_KEY")
     if not options.api_key and not options.base_url:
         raise ConfigError(
             "openai: needs a key or another endpoint", remedy="set OPENAI_API_KEY, or OPENAI_BASE_URL / --base-url"
         )
-    _check_url(options.base_url or _DEFAULT_URL)
     return OpenAIChat(options)
-
-
-def _check_url(url: str) -> None:
-    try:
-        parsed = httpx.URL(url)
-        fits = parsed.scheme in ("http", "https") and parsed.host and 0 < (parsed.port or 1) < 1 << 16
-        problem = "" if fits else "it needs http:// or https://, a host, and a port below 65536 if any"
-    except httpx.InvalidURL as error:
-        problem = str(error)
-    if problem:
-        raise ConfigError(f"{url!r} is no base URL: {problem}", remedy="check --base-url and OPENAI_BASE_URL")

@@ -21,7 +21,8 @@ from .chat_commands import SlashCommands
 from .chat_lines import talk_in_lines
 from .chat_room import Room, Seat
 from .console import Console
-from .opening import directory_option, model_options, opened, yes_option
+from .opening import opened
+from .options import directory_option, model_options, yes_option
 from .progress import Progress
 from .resuming import resume_others
 from .stopping import INTERRUPTED, CtrlC, leave_at_once

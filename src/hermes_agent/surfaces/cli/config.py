@@ -12,7 +12,7 @@ from ...config.load import config_path, load_settings, read_environment
 from ...config.settings import Settings
 from ...types.errors import HermesError
 from .console import Console, print_json
-from .opening import json_option
+from .options import json_option
 from .privacy import without_password
 
 

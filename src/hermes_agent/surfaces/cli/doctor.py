@@ -30,7 +30,7 @@ from .checkup import (
     good,
 )
 from .console import Console, print_json
-from .opening import json_option
+from .options import json_option
 
 _PRESENT = "-"
 _SESSIONS = 200

@@ -20,7 +20,8 @@ from .answers import EXIT_CODES, report, show_answer
 from .asking import approver_for
 from .console import Console, ago, print_json
 from .driving import driver_of, in_words
-from .opening import json_option, model_options, opened, yes_option
+from .opening import opened
+from .options import json_option, model_options, yes_option
 from .progress import Progress
 from .stopping import CtrlC
 

@@ -20,7 +20,8 @@ from .answers import EXIT_CODES, report, show_answer
 from .asking import someone_or_nobody
 from .console import Console, print_json
 from .driving import say_when_waiting
-from .opening import check_workspace, directory_option, json_option, model_options, opened, yes_option
+from .opening import check_workspace, opened
+from .options import directory_option, json_option, model_options, yes_option
 from .progress import Progress
 from .resuming import resume_others
 from .stopping import INTERRUPTED, CtrlC

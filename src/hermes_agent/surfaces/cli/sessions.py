@@ -15,7 +15,8 @@ from ...store.retention import delete_sessions, prune
 from ...store.sessions import Session
 from ...types.errors import HermesError, StoreUnwritable, UsageError
 from .console import Console, ago, print_json
-from .opening import json_option, opened
+from .opening import opened
+from .options import json_option
 from .transcript import Reader
 
 

@@ -21,7 +21,8 @@ from ...types.tools import Spawned
 from ...version import __version__
 from .console import Console, ago, amount, print_json
 from .driving import Driver, driver_of, is_interrupted
-from .opening import json_option, opened
+from .opening import opened
+from .options import json_option
 
 
 class OpenRun(Value, frozen=True, kw_only=True):

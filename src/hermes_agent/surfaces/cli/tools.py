@@ -14,7 +14,7 @@ from ...tools.discovery import builtin_tools
 from ...types.errors import NotFound
 from ...types.tools import ToolSpec
 from .console import Console, print_json
-from .opening import json_option
+from .options import json_option
 
 
 @click.group(short_help="Which tools the agent has.")
