@@ -1,4 +1,4 @@
-"""Gemini: `POST /v1beta/models/MODEL:generateContent` and `:streamGenerateContent?alt=sse`.
+"""Gemini: `POST /v1beta/models/MODEL:generateContent` and `:streamGenerateContent?alt=sse`, also under `/v1`.
 
 Arguments of a call are JSON values here, so half a call cannot be sent: the answer says MALFORMED_FUNCTION_CALL, as the
 real service does. Calls have no indexes and come whole, so out of order they are the last first.
@@ -13,12 +13,13 @@ import msgspec
 
 from .checks import decode_object
 from .formats import Event, Head, InvalidRequest, Problem, server_sent_event
-from .gemini_checks import check
+from .gemini_checks import camel, check
 from .replies import Answer, Call, Calls, Fail, Fault, Request, arguments_text, arguments_value, usage_of
 from .seals import call_seal, seal
 from .wire import fragments, response
 
 STREAM_TYPE = "text/event-stream"
+VERSIONS = ("/v1beta/models/", "/v1/models/")
 frame = server_sent_event
 _ERRORS = {
     Fault.BAD_REQUEST: (400, "INVALID_ARGUMENT", "Request contains an invalid argument."),
@@ -52,12 +53,12 @@ def unauthorized(request: Request, key: str | None) -> Problem | None:
 
 def read(request: Request, *, strict: bool) -> Head:
     """`wants` holds `thoughts` when the request asks to see them."""
-    name, _, method = request.path.removeprefix("/v1beta/models/").rpartition(":")
+    name, _, method = request.path.partition("/models/")[2].rpartition(":")
     model = unquote(name)
     stream = method == "streamGenerateContent"
     if stream and parse_qs(request.query).get("alt") != ["sse"]:
         raise InvalidRequest("this endpoint streams with alt=sse only")
-    value = decode_object(request.body)
+    value = camel(decode_object(request.body))
     if strict:
         check(value, model)
     thinking = (value.get("generationConfig") or {}).get("thinkingConfig") or {}

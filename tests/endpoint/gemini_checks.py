@@ -1,4 +1,4 @@
-"""What the endpoint insists on in a generateContent request; names are in camel case, as the documentation has them.
+"""What the endpoint insists on in a generateContent request, and the request in one spelling: camel case.
 
 Checked: unknown fields; role names, the user first; parts with one kind of data; function responses directly after
 their calls, as many, of the same names and ids; thought signatures this endpoint wrote, and on the first call of each
@@ -30,12 +30,32 @@ _GENERATION = words(
     "maxOutputTokens temperature topP topK seed presencePenalty frequencyPenalty responseLogprobs logprobs "
     "thinkingConfig speechConfig imageConfig mediaResolution responseFormat"
 )
+_OPAQUE = words("args response parametersJsonSchema responseJsonSchema example default enum required propertyOrdering")
+_SNAKE = re.compile(r"_([a-z])")
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
 _WITHOUT_SIGNATURES = re.compile(r"gemini-[12]\b.*")
 _UNSIGNED = {"skip_thought_signature_validator", "context_engineering_is_the_way_to_go"}
 """What the documentation lets a client send for calls that another model made."""
 
 Part = dict[str, Any]
+
+
+def camel(value: Any) -> Any:
+    """Names in snake case are read as well, by the service and so here; what belongs to the user keeps its names."""
+    if isinstance(value, list):
+        return [camel(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    spelled = {_SNAKE.sub(lambda found: found[1].upper(), name): inner for name, inner in value.items()}
+    return {name: _inside(name, inner) for name, inner in spelled.items()}
+
+
+def _inside(name: str, value: Any) -> Any:
+    if name in _OPAQUE:
+        return value
+    if name == "properties" and isinstance(value, dict):
+        return {key: camel(inner) for key, inner in value.items()}
+    return camel(value)
 
 
 def check(body: dict[str, Any], model: str) -> None:

@@ -1,4 +1,4 @@
-"""The list of models, in the shape of the API that is asked: OpenAI and Anthropic share a path, Gemini has its own."""
+"""The list of models, in the shape of the API that is asked: they share a path, the headers tell."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from . import anthropic_messages, gemini
 from .formats import Problem
 from .replies import Fault, Request
 from .routes import format_of_listing
@@ -14,6 +15,7 @@ from .wire import CREATED, response
 
 def list_models(request: Request, names: tuple[str, ...]) -> bytes:
     """`GET /v1/models[/NAME]` or `GET /v1beta/models[/NAME]`."""
+    form = format_of_listing(request)
     name = request.path.partition("/models")[2].lstrip("/")
     if name and name not in names:
         problem = Problem(
@@ -22,10 +24,10 @@ def list_models(request: Request, names: tuple[str, ...]) -> bytes:
             code="model_not_found",
             message=f"The model '{name}' does not exist",
         )
-        return format_of_listing(request).failure(request, problem)
-    if request.path.startswith("/v1beta/"):
+        return form.failure(request, problem)
+    if form is gemini:
         value = _gemini(name, names)
-    elif "anthropic-version" in request.headers:
+    elif form is anthropic_messages:
         value = _anthropic(name, names)
     else:
         value = _openai(name, names)

@@ -19,7 +19,7 @@ def format_of(path: str) -> Format | None:
     known = _EXACT.get(path)
     if known is not None:
         return known
-    if path.startswith("/v1beta/models/") and path.endswith((":generateContent", ":streamGenerateContent")):
+    if path.endswith((":generateContent", ":streamGenerateContent")) and path.startswith(gemini.VERSIONS):
         return gemini
     if path.startswith("/model/") and path.endswith(("/converse", "/converse-stream")):
         return bedrock
@@ -31,6 +31,6 @@ def is_listing(path: str) -> bool:
 
 
 def format_of_listing(request: Request) -> Format:
-    if request.path.startswith("/v1beta/"):
+    if request.path.startswith("/v1beta/") or "x-goog-api-key" in request.headers:
         return gemini
     return anthropic_messages if "anthropic-version" in request.headers else openai_chat

@@ -77,7 +77,8 @@ def converse(client: Anthropic, *, stream: bool, **arguments: Any) -> tuple[list
             ]
             if results:
                 messages.append({"role": "user", "content": [*results, {"type": "text", "text": "Go on."}]})
-        answers += [block.text for block in message.content if block.type == "text"]
+            else:
+                answers += [block.text for block in message.content if block.type == "text"]
     return messages, answers
 
 
@@ -185,9 +186,12 @@ def test_interleaved_calls_are_put_together() -> None:
     ],
 )
 def test_errors_are_those_of_the_client(fault: Fault, error: type[anthropic.APIStatusError], kind: str) -> None:
-    with Endpoint(sequence([fail(fault, retry_after=3)])) as endpoint, client_of(endpoint) as client:
-        with pytest.raises(error) as caught:
-            ask(client, messages=[USER])
+    with (
+        Endpoint(sequence([fail(fault, retry_after=3)])) as endpoint,
+        client_of(endpoint) as client,
+        pytest.raises(error) as caught,
+    ):
+        ask(client, messages=[USER])
     assert caught.value.response.headers["retry-after"] == "3"
     assert isinstance(caught.value.body, dict)
     assert caught.value.body["error"]["type"] == kind
@@ -263,9 +267,12 @@ FORGED = {"type": "thinking", "thinking": "I never thought so.", "signature": "a
     ],
 )
 def test_what_the_real_service_refuses_is_refused(body: dict[str, Any], why: str) -> None:
-    with Endpoint(sequence([text("never")])) as endpoint, client_of(endpoint) as client:
-        with pytest.raises(anthropic.BadRequestError, match=why):
-            ask(client, **body)
+    with (
+        Endpoint(sequence([text("never")])) as endpoint,
+        client_of(endpoint) as client,
+        pytest.raises(anthropic.BadRequestError, match=why),
+    ):
+        ask(client, **body)
 
 
 def test_changed_thinking_is_refused() -> None:

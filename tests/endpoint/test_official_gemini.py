@@ -102,7 +102,8 @@ def converse(client: genai.Client, *, stream: bool) -> tuple[list[types.Content]
             results = responses_to(parts)
             if results:
                 contents.append(types.Content(role="user", parts=results))
-        answers.append(said(parts))
+            else:
+                answers.append(said(parts))
     return contents, answers
 
 
@@ -124,7 +125,7 @@ def test_conversation_with_two_parallel_calls_and_thoughts(stream: bool) -> None
 @pytest.mark.parametrize("stream", [True, False])
 def test_usage_and_the_ways_to_stop(stream: bool) -> None:
     used = Usage(prompt_tokens=1000, completion_tokens=20, cached_tokens=896, reasoning_tokens=12)
-    script = [
+    script: list[Reply] = [
         Text(text="forty-t", finish="length", usage=used),
         Text(text="", finish="content_filter"),
         Calls(calls=(Call(name="weather", arguments='{"city": "Be'),)),
@@ -203,9 +204,12 @@ def test_ids_of_calls_are_optional() -> None:
     ],
 )
 def test_errors_are_those_of_the_client(fault: Fault, error: type[errors.APIError], status: str) -> None:
-    with Endpoint(sequence([fail(fault, retry_after=3)])) as endpoint, client_of(endpoint) as client:
-        with pytest.raises(error) as caught:
-            ask(client, "go")
+    with (
+        Endpoint(sequence([fail(fault, retry_after=3)])) as endpoint,
+        client_of(endpoint) as client,
+        pytest.raises(error) as caught,
+    ):
+        ask(client, "go")
     assert caught.value.status == status
     assert caught.value.details["error"]["details"][-1] == {
         "@type": "type.googleapis.com/google.rpc.RetryInfo",
@@ -238,6 +242,7 @@ def content(role: str, *parts: dict[str, Any]) -> dict[str, Any]:
 USER = content("user", {"text": "go"})
 CALL = {"function_call": {"name": "weather", "args": {}}, "thought_signature": b"skip_thought_signature_validator"}
 RESPONSE = {"function_response": {"name": "weather", "response": {"output": "sun"}}}
+BOTH = types.ThinkingConfig(thinking_budget=1, thinking_level=types.ThinkingLevel.LOW)
 BARE = {"function_call": {"name": "weather", "args": {}}}
 
 
@@ -253,14 +258,21 @@ BARE = {"function_call": {"name": "weather", "args": {}}}
         ([USER, content("model", BARE, BARE), content("user", RESPONSE)], {}, "number of function response parts"),
         ([USER, content("model", BARE), USER], {}, "number of function response parts"),
         ([USER, content("model", {"text": "hm"}), content("model", BARE)], {}, "comes immediately after a user turn"),
-        ([USER], {"thinking_config": types.ThinkingConfig(thinking_budget=1, thinking_level="LOW")}, "only set one"),
+        (
+            [USER],
+            {"thinking_config": BOTH},
+            "only set one",
+        ),
         ([USER], {"response_schema": {"type": "STRING"}}, "responseMimeType"),
     ],
 )
 def test_what_the_real_service_refuses_is_refused(contents: Any, config: dict[str, Any], why: str) -> None:
-    with Endpoint(sequence([text("never")])) as endpoint, client_of(endpoint) as client:
-        with pytest.raises(errors.ClientError, match=why):
-            ask(client, contents, **config)
+    with (
+        Endpoint(sequence([text("never")])) as endpoint,
+        client_of(endpoint) as client,
+        pytest.raises(errors.ClientError, match=why),
+    ):
+        ask(client, contents, **config)
 
 
 def test_older_turns_and_older_models_need_no_signature() -> None:

@@ -58,7 +58,8 @@ def client_of(endpoint: Endpoint, key: str = "test-key") -> OpenAI:
 
 def ask(client: OpenAI, *, stream: bool, **arguments: Any) -> Response:
     if not stream:
-        return client.responses.create(model=MODEL, **arguments)
+        response: Response = client.responses.create(model=MODEL, **arguments)
+        return response
     with client.responses.stream(model=MODEL, **arguments) as events:
         return events.get_final_response()
 
@@ -80,12 +81,14 @@ def converse(client: OpenAI, *, stream: bool) -> tuple[list[Any], list[str]]:
                 reasoning={"effort": "high", "summary": "auto"},
             )
             items += [item.to_dict(exclude_unset=True) for item in response.output]
-            items += [
+            results = [
                 {"type": "function_call_output", "call_id": item.call_id, "output": "sun"}
                 for item in response.output
                 if item.type == "function_call"
             ]
-        answers.append(response.output_text)
+            items += results
+            if not results:
+                answers.append(response.output_text)
     return items, answers
 
 
@@ -201,9 +204,12 @@ def test_interleaved_calls_are_put_together() -> None:
     ],
 )
 def test_errors_are_those_of_the_client(fault: Fault, error: type[openai.APIStatusError]) -> None:
-    with Endpoint(sequence([fail(fault, retry_after=3)])) as endpoint, client_of(endpoint) as client:
-        with pytest.raises(error) as caught:
-            client.responses.create(model=MODEL, input="go")
+    with (
+        Endpoint(sequence([fail(fault, retry_after=3)])) as endpoint,
+        client_of(endpoint) as client,
+        pytest.raises(error) as caught,
+    ):
+        client.responses.create(model=MODEL, input="go")
     assert caught.value.response.headers["retry-after"] == "3"
 
 
@@ -244,12 +250,16 @@ USER = {"role": "user", "content": "go"}
     ],
 )
 def test_what_the_real_service_refuses_is_refused(body: dict[str, Any], why: str) -> None:
-    with Endpoint(sequence([text("never")])) as endpoint, client_of(endpoint) as client:
-        with pytest.raises(openai.BadRequestError, match=why):
-            client.responses.create(model=MODEL, **body)
+    with (
+        Endpoint(sequence([text("never")])) as endpoint,
+        client_of(endpoint) as client,
+        pytest.raises(openai.BadRequestError, match=why),
+    ):
+        client.responses.create(model=MODEL, **body)
 
 
 def test_reasoning_comes_back_whole_or_not_at_all() -> None:
+    lost: Any = [USER, {"type": "reasoning", "id": "rs_1", "summary": []}]
     with Endpoint(by_results(SCRIPT)) as endpoint, client_of(endpoint) as client:
         items, _ = converse(client, stream=False)
         alone = [item for item in items[:7] if item.get("type") != "reasoning"]
@@ -258,6 +268,6 @@ def test_reasoning_comes_back_whole_or_not_at_all() -> None:
         with pytest.raises(openai.BadRequestError, match="required following item"):
             client.responses.create(model=MODEL, input=[*items, items[1]])
         with pytest.raises(openai.NotFoundError):
-            client.responses.create(model=MODEL, input=[USER, {"type": "reasoning", "id": "rs_1", "summary": []}])  # type: ignore[list-item]
+            client.responses.create(model=MODEL, input=lost)
         nameless: Any = [{name: value for name, value in item.items() if name != "id"} for item in alone]
         assert client.responses.create(model=MODEL, input=nameless).output_text == "Sun everywhere."

@@ -20,16 +20,21 @@ class _Chat(msgspec.Struct):
     messages: list[_Role]
 
 
-class _Block(msgspec.Struct, rename="camel"):
-    """A part of a message in any of three formats: a tool result has a type or a field that says so."""
+class _Block(msgspec.Struct, rename={"tool_result": "toolResult", "function_answer": "functionResponse"}):
+    """A part of a message in any of three formats: a tool result has a type or a field that says so.
+
+    Gemini reads names in camel case and in snake case.
+    """
 
     type: str = ""
-    tool_result: msgspec.Raw | None = None
-    function_response: msgspec.Raw | None = None
+    tool_result: Any = None
+    function_answer: Any = None
+    function_response: Any = None
 
     @property
     def is_result(self) -> bool:
-        return self.type == "tool_result" or self.tool_result is not None or self.function_response is not None
+        fields = (self.tool_result, self.function_answer, self.function_response)
+        return self.type == "tool_result" or any(field is not None for field in fields)
 
 
 class _Message(msgspec.Struct):
@@ -83,7 +88,7 @@ def answers_so_far_quickly(request: Request) -> int:
 
 
 def _is_chat(path: str) -> bool:
-    return not (path.endswith(("/responses", "/messages")) or path.startswith(("/v1beta/", "/model/")))
+    return not path.endswith(("/responses", "/messages", "enerateContent", "/converse", "/converse-stream"))
 
 
 def _in_conversation(conversation: _Conversation) -> int:
@@ -92,7 +97,7 @@ def _in_conversation(conversation: _Conversation) -> int:
         if message.role in ("assistant", "model"):
             count += 1
             continue
-        blocks: list[Any] = [*message.parts, *(message.content if isinstance(message.content, list) else ())]
+        blocks = [*message.parts, *(message.content if isinstance(message.content, list) else ())]
         if not any(block.is_result for block in blocks):
             break
     return count

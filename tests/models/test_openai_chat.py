@@ -299,7 +299,7 @@ def test_what_is_no_url_is_said_before_anything_is_sent(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
         ask(url)
     assert str(caught.value).startswith(f"{url!r} is no base URL: ")
-    assert caught.value.advice == "check --base-url and OPENAI_BASE_URL"
+    assert caught.value.advice == "check --base-url"
 
 
 @pytest.mark.parametrize("key", ["sk-…", "sk-a\n", "sk\0"])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..models.client import ModelAnswer
-from ..models.request import ModelRequest, Transcript
+from ..models.request import ModelRequest
 from ..safety.approvals import Approver
 from ..store.runs import Run
 from ..store.sessions import Session
@@ -22,20 +22,20 @@ from ..types.events import (
     AnyEvent,
     AssistantMessage,
     CallFinished,
-    DeliveryIntended,
+    Decided,
     Fragment,
     ModelCalled,
     PlanChanged,
     PrefixFrozen,
     ProcessSpawned,
-    Recorded,
     RunFinished,
-    UserMessage,
 )
-from ..types.tools import Effect, Spawned, ToolCall
-from ..types.trace import Outcome, RunStatus
-from .calls import Belongings, CallScene, Wish, in_doubt, interrupted, waves
+from ..types.tools import Spawned, ToolCall
+from ..types.trace import RunStatus
+from .calls import Belongings, CallScene, Wish, waves
+from .ending import CUT_OFF, closing, open_calls
 from .prompt import FrozenPrefix
+from .record import RunRecord
 from .recovery import examined_again, settle_after_crash
 from .signals import Interrupted, Signals
 from .state import RunState
@@ -54,13 +54,15 @@ class Turn:
         self.run = run
         self.session = session
         self.signals = signals
-        self.state = RunState(harness.limits.retries)
-        self.events: list[Recorded] = []
-        self.transcript = Transcript()
-        self._fresh: list[Recorded] = []
         self._approver = approver
+        self.record: RunRecord
         self.scene: CallScene
         self._frozen: FrozenPrefix
+
+    @property
+    def state(self) -> RunState:
+        """The fold of what was journaled so far."""
+        return self.record.state
 
     async def execute(self) -> RunFinished:
         """Drive the run to its end and return how it ended. Raises only when the journal cannot be written."""
@@ -69,10 +71,18 @@ class Turn:
             await self._until_settled()
         finished = self.state.result
         assert finished is not None
-        self._flush()
-        self.harness.keep(self.session.id, self.run.ordinal, self.transcript)
-        await self.harness.advisor.learn(trace_of(self.events, self.session.id))
+        self.record.flush()
+        self.harness.keep(self.session.id, self.run.ordinal, self.record.transcript)
+        await self._learn()
         return finished
+
+    async def _learn(self) -> None:
+        """Learning comes after every run, and its failure is its own: the answer stands."""
+        try:
+            await self.harness.advisor.learn(trace_of(self.record.events, self.session.id))
+        except Exception as error:  # noqa: BLE001 - supervises whatever learns
+            reason = self.harness.redactor.redact(f"{type(error).__name__}: {error}")
+            await self.commit([Decided(subject="learning", choice="skip", reason=reason)])
 
     async def _until_settled(self) -> None:
         limit = asyncio.timeout(self.harness.limits.seconds)
@@ -97,9 +107,15 @@ class Turn:
     async def _load(self) -> None:
         """Read the run and its session back from the journal, and freeze or find the prefix."""
         harness, run = self.harness, self.run
-        self.events = await harness.store.journal.run_events(run.id)
-        self.state = RunState(harness.limits.retries, self.events)
-        self.transcript = await harness.transcript(self.session.id, run.ordinal)
+        events = await harness.store.journal.run_events(run.id)
+        self.record = RunRecord(
+            harness.store.journal,
+            run,
+            harness.sink,
+            RunState(harness.limits.retries, events),
+            await harness.transcript(self.session.id, run.ordinal),
+        )
+        self.record.events += events
         started = self.state.started
         situation = Situation(
             request=self.state.request,
@@ -168,14 +184,6 @@ class Turn:
                     f"the same call failed {self.state.failures()} times", remedy="raise limits.same_failure"
                 )
 
-    def _closing(self, status: RunStatus, answer: str, reason: str) -> list[AnyEvent]:
-        """The end of a run, and the intent to show its answer."""
-        outcome = Outcome(status=status, reason=self.harness.redactor.redact(reason))
-        return [
-            RunFinished(answer=answer, status=status, outcome=outcome),
-            DeliveryIntended(surface=self.session.surface),
-        ]
-
     async def _freeze_prefix(self, resumed: bool) -> None:
         view = SessionView(
             session_id=self.session.id,
@@ -183,7 +191,7 @@ class Turn:
             surface=self.session.surface,
             model=self.run.model,
         )
-        begun = any(isinstance(entry.event, PrefixFrozen) for entry in self.events)
+        begun = any(isinstance(entry.event, PrefixFrozen) for entry in self.record.events)
         last_used = self.session.updated_at
         self._frozen = await self.harness.prompt.prefix(view, last_used=last_used, resuming=resumed and begun)
         if self._frozen.reason or not begun:
@@ -210,16 +218,16 @@ class Turn:
         if not self.signals.steering:
             return
         self.signals.steering = False
-        await self._written(self.harness.store.runs.steer(self.run))
+        await self.record.written(self.harness.store.runs.steer(self.run))
 
     async def _ask_model(self, *, may_call_tools: bool) -> list[Wish]:
         """Ask, then journal in one commit what the answer leads to: the end of the run, or the calls that were refused
         and the intents of those that start at once. Returns the calls to run."""
-        self._flush()
+        self.record.flush()
         attempts: list[ModelCalled] = []
         request = ModelRequest(
             prefix=self._frozen.prefix,
-            transcript=self.transcript,
+            transcript=self.record.transcript,
             tool_choice="auto" if may_call_tools else "none",
             max_tokens=self.harness.max_tokens,
         )
@@ -243,7 +251,7 @@ class Turn:
         examined = [self.harness.calls.examine(call, self.scene) for call in calls]
         refused = [found for found in examined if isinstance(found, CallFinished)]
         wishes = [found for found in examined if isinstance(found, Wish)]
-        follows = [*refused, *self._first_intents(wishes)] if calls else self._ending(said.text, may_call_tools)
+        follows = [*refused, *self._first_intents(wishes)] if calls else self._ending(said, may_call_tools)
         await self.commit([*attempts, said, *follows])
         return wishes
 
@@ -255,11 +263,12 @@ class Turn:
             text=redactor.redact(answer.text), calls=tuple(kept), stop=answer.stop, replay=answer.replay
         )
 
-    def _ending(self, answer: str, was_free: bool) -> list[AnyEvent]:
+    def _ending(self, said: AssistantMessage, was_free: bool) -> list[AnyEvent]:
+        surface = self.session.surface
         if was_free:
-            return self._closing(RunStatus.DONE, answer, "")
+            return closing(surface, RunStatus.DONE, said.text, CUT_OFF if said.stop == "length" else "")
         reason = f"the limit of {self.harness.limits.iterations} steps is reached (limits.iterations)"
-        return self._closing(RunStatus.FAILED, answer, reason)
+        return closing(surface, RunStatus.FAILED, said.text, reason)
 
     def _with_unique_ids(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
         """Some endpoints count their call ids anew in every answer; in a run each must be its own."""
@@ -336,45 +345,12 @@ class Turn:
 
     async def _finish(self, status: RunStatus, answer: str, reason: str) -> None:
         """Close every open call and the run, in one commit."""
-        closing: list[AnyEvent] = []
-        for call in self.state.pending():
-            intent = self.state.intended.get(call.id)
-            doubtful = intent is not None and intent.effect is Effect.ONCE
-            closing.append(in_doubt(call) if doubtful else interrupted(call))
-        await self.commit([*closing, *self._closing(status, answer, reason)])
+        said = self.harness.redactor.redact(reason)
+        await self.commit([*open_calls(self.state), *closing(self.session.surface, status, answer, said)])
 
     async def commit(self, events: Sequence[AnyEvent]) -> None:
         """Journal events and take them into account."""
-        if events:
-            await self._written(self.harness.store.journal.append(self.run.id, self.run.epoch, events))
-
-    async def _written(self, write: Coroutine[Any, Any, list[Recorded]]) -> None:
-        """Take into account what a write committed. Being cancelled waits for the write that is under way."""
-        writing = asyncio.ensure_future(write)
-        try:
-            self._applied(await asyncio.shield(writing))
-        except asyncio.CancelledError:
-            await asyncio.wait([writing])
-            if not writing.cancelled() and writing.exception() is None:
-                self._applied(writing.result())
-            raise
-
-    def _applied(self, recorded: Sequence[Recorded]) -> None:
-        for entry in recorded:
-            self.state.apply(entry.event)
-            self.events.append(entry)
-            if isinstance(entry.event, UserMessage | Fragment | AssistantMessage | CallFinished):
-                self._fresh.append(entry)
-            if not (isinstance(entry.event, ModelCalled) and entry.event.failure):
-                self.harness.sink.event(self.run.id, entry.event)
-
-    def _flush(self) -> None:
-        """New messages enter the transcript in the journal's order, which is the order a resumed run reads."""
-        for entry in sorted(self._fresh, key=lambda entry: entry.seq):
-            event = entry.event
-            if isinstance(event, UserMessage | Fragment | AssistantMessage | CallFinished):
-                self.transcript.append(event)
-        self._fresh.clear()
+        await self.record.commit(events)
 
 
 async def _all(work: Sequence[Coroutine[Any, Any, None]]) -> None:

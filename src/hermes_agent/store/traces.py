@@ -134,6 +134,7 @@ def trace_of(events: Sequence[Recorded], session_id: str) -> Trace:
     steps = steps_of(events)
     request, model = "", ""
     outcome = Outcome(status=RunStatus.OPEN)
+    ended = events[-1].at if events else 0.0
     for entry in events:
         match entry.event:
             case RunStarted(model=name):
@@ -141,7 +142,7 @@ def trace_of(events: Sequence[Recorded], session_id: str) -> Trace:
             case UserMessage(text=text) if not request:
                 request = text
             case RunFinished(outcome=final):
-                outcome = final
+                outcome, ended = final, entry.at
             case _:
                 continue
     calls = [step for step in steps if step.type is StepType.TOOL_CALL]
@@ -157,7 +158,7 @@ def trace_of(events: Sequence[Recorded], session_id: str) -> Trace:
             total_steps=len(steps),
             tool_calls_count=len(calls),
             error_count=sum("error" in step.metadata for step in steps),
-            total_time=round(events[-1].at - events[0].at, 6) if events else 0.0,
+            total_time=round(ended - events[0].at, 6) if events else 0.0,
             tools_used=tuple(str(step.metadata["tool_name"]) for step in calls),
             was_successful=outcome.status is RunStatus.DONE,
         ),

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ..types.text import clean, head_and_tail
+from ..types.text import clean, clean_json, head_and_tail
 from ..types.tools import Blobs, ToolResult
 
 
@@ -24,7 +24,15 @@ def as_result(value: Any) -> ToolResult:
         case {"error": str(message), **rest} if not rest:
             return ToolResult(ok=False, text=message, error="tool_error")
         case _:
-            return ToolResult(text=msgspec.json.encode(value, enc_hook=repr).decode())
+            return ToolResult(text=_json(value))
+
+
+def _json(value: Any) -> str:
+    """A value as JSON, whatever strings and objects it holds."""
+    try:
+        return msgspec.json.encode(value, enc_hook=repr).decode()
+    except UnicodeEncodeError:
+        return msgspec.json.encode(clean_json(msgspec.to_builtins(value, enc_hook=repr))).decode()
 
 
 def error_text(message: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import inspect
 import queue
 import threading
@@ -195,7 +196,10 @@ def _capability(name: str) -> Capability:
 
 def _arguments_type(function: Callable[..., Any]) -> type[msgspec.Struct]:
     """A struct with the function's parameters: the schema for the model and the check for its arguments."""
-    hints = typing.get_type_hints(function, include_extras=True)
+    if isinstance(function, functools.partial):
+        raise UsageError("a partial has no signature of its own", remedy="wrap it in a function with typed parameters")
+    hinted = function if inspect.isroutine(function) else type(function).__call__
+    hints = typing.get_type_hints(hinted, include_extras=True)
     fields: list[Any] = []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name == _CONTEXT or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):

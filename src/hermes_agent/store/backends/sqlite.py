@@ -94,7 +94,7 @@ class Sqlite:
         return SqliteReader(self.path)
 
     def prepare(self) -> Sequence[str]:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         kind = file_system_of(self.path.parent, self._mounts)
         if kind.startswith(NETWORK_FILE_SYSTEMS):
             raise StoreUnwritable(

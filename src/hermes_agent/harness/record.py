@@ -1,0 +1,68 @@
+"""A run's record while it is driven: what is journaled, and what that means for state and transcript."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+from ..models.request import Transcript
+from ..store.journal import Journal
+from ..store.runs import Run
+from ..types.events import (
+    AnyEvent,
+    AssistantMessage,
+    CallFinished,
+    Fragment,
+    ModelCalled,
+    Recorded,
+    UserMessage,
+)
+from ..types.sinks import EventSink
+from .state import RunState
+
+
+class RunRecord:
+    """Commits events and keeps the fold of all that was committed. Nothing else changes a run's state."""
+
+    def __init__(self, journal: Journal, run: Run, sink: EventSink, state: RunState, transcript: Transcript) -> None:
+        self._journal = journal
+        self._run = run
+        self._sink = sink
+        self.state = state
+        self.transcript = transcript
+        self.events: list[Recorded] = []
+        self._fresh: list[Recorded] = []
+
+    async def commit(self, events: Sequence[AnyEvent]) -> None:
+        """Journal events and take them into account."""
+        if events:
+            await self.written(self._journal.append(self._run.id, self._run.epoch, events))
+
+    async def written(self, write: Coroutine[Any, Any, list[Recorded]]) -> None:
+        """Take into account what a write committed. Being cancelled waits for the write that is under way."""
+        writing = asyncio.ensure_future(write)
+        try:
+            self._applied(await asyncio.shield(writing))
+        except asyncio.CancelledError:
+            await asyncio.wait([writing])
+            if not writing.cancelled() and writing.exception() is None:
+                self._applied(writing.result())
+            raise
+
+    def _applied(self, recorded: Sequence[Recorded]) -> None:
+        for entry in recorded:
+            self.state.apply(entry.event)
+            self.events.append(entry)
+            if isinstance(entry.event, UserMessage | Fragment | AssistantMessage | CallFinished):
+                self._fresh.append(entry)
+            if not (isinstance(entry.event, ModelCalled) and entry.event.failure):
+                self._sink.event(self._run.id, entry.event)
+
+    def flush(self) -> None:
+        """Let new messages enter the transcript in the journal's order, which is the order a resumed run reads."""
+        for entry in sorted(self._fresh, key=lambda entry: entry.seq):
+            event = entry.event
+            if isinstance(event, UserMessage | Fragment | AssistantMessage | CallFinished):
+                self.transcript.append(event)
+        self._fresh.clear()
