@@ -54,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.endpoint", description=__doc__)
     parser.add_argument("--script", type=Path, required=True, help="JSON script, see responders.load_script")
     parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--key", help="the bearer key that clients must send")
+    parser.add_argument("--key", help="the key that clients must send")
     parser.add_argument("--lenient", action="store_true", help="do not check requests, which saves time")
     parser.add_argument("--log", type=Path, help="append one JSON line per chat request to this file")
     parser.add_argument("--until-stdin-closes", action="store_true")

@@ -1,7 +1,7 @@
 """Gemini: `POST /v1beta/models/MODEL:generateContent` and `:streamGenerateContent?alt=sse`, also under `/v1`.
 
 Arguments of a call are JSON values here, so half a call cannot be sent: the answer says MALFORMED_FUNCTION_CALL, as the
-real service does. Calls have no indexes and come whole, so out of order they are the last first.
+real service does. Calls have no indexes and come whole, so there is no other order than theirs.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def events(request: Request, head: Head, answer: Answer) -> list[Event]:
 
 
 def interleaved(request: Request, head: Head, reply: Fail) -> list[Event]:
-    return events(request, head, Calls(calls=reply.calls[::-1], usage=reply.usage))
+    return events(request, head, Calls(calls=reply.calls, usage=reply.usage))
 
 
 def broken(request: Request, head: Head, reply: Fail, after: int | None) -> Event:

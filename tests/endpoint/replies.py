@@ -133,7 +133,7 @@ class Fault(Enum):
     MISSING_IDS = "missing_ids"
     UNKNOWN_TOOL = "unknown_tool"
     OUT_OF_ORDER = "out_of_order"
-    """(valid) Two calls whose deltas come interleaved, index 1 before index 0."""
+    """(valid) Two calls whose deltas come interleaved, index 1 before index 0. Gemini has no indexes: two calls."""
     EMPTY = "empty"
     HTML = "html"
     HUGE_LINE = "huge_line"

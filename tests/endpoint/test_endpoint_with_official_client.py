@@ -9,7 +9,21 @@ import pytest
 from openai import OpenAI
 from openai.types.chat import ChatCompletionToolUnionParam
 
-from tests.endpoint import Calls, Endpoint, Fault, Reply, Text, Usage, by_results, call, calls, fail, sequence, text
+from tests.endpoint import (
+    Calls,
+    Endpoint,
+    Fault,
+    Reply,
+    Text,
+    Usage,
+    by_results,
+    call,
+    calls,
+    fail,
+    refusal,
+    sequence,
+    text,
+)
 
 MODEL = "scripted"
 QUESTION: Any = [{"role": "user", "content": "What is 6 * 7?"}]
@@ -118,6 +132,22 @@ def test_plain_answer_with_calls() -> None:
     assert [made.to_dict()["function"] for made in message.tool_calls] == [
         {"name": "weather", "arguments": '{"city":"Bern"}'}
     ]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_refusal_and_reasoning(stream: bool) -> None:
+    script: list[Reply] = [refusal("I cannot help with that."), text("42", thinking="Six times seven.")]
+    with Endpoint(sequence(script)) as endpoint, client_of(endpoint) as client:
+        messages: list[Any] = []
+        for _ in script:
+            if stream:
+                with client.chat.completions.stream(model=MODEL, messages=QUESTION) as events:
+                    messages.append(events.get_final_completion().choices[0].message)
+            else:
+                messages.append(client.chat.completions.create(model=MODEL, messages=QUESTION).choices[0].message)
+    refused, thought = messages
+    assert (refused.refusal, refused.content or None) == ("I cannot help with that.", None)
+    assert (thought.content, thought.reasoning_content) == ("42", "Six times seven.")
 
 
 def test_rate_limit_carries_retry_after() -> None:

@@ -6,6 +6,7 @@ import base64
 from typing import Any
 
 import anthropic
+import httpx
 import pytest
 from anthropic import Anthropic
 from anthropic.types import Message
@@ -281,3 +282,16 @@ def test_changed_thinking_is_refused() -> None:
         messages[1]["content"][0]["thinking"] = "Something else."
         with pytest.raises(anthropic.BadRequestError, match="Invalid `signature`"):
             ask(client, messages=messages[:3], tools=[WEATHER], thinking=THINKING)
+
+
+def test_version_and_max_tokens_are_required() -> None:
+    body = {"model": MODEL, "messages": [USER]}
+    with Endpoint(sequence([text("never")])) as endpoint:
+        url = f"{endpoint.url}/messages"
+        unversioned = httpx.post(url, json={**body, "max_tokens": 10})
+        unlimited = httpx.post(url, json=body, headers={"anthropic-version": "2023-06-01"})
+    assert unversioned.json()["error"] == {
+        "type": "invalid_request_error",
+        "message": "anthropic-version: header is required",
+    }
+    assert unlimited.json()["error"] == {"type": "invalid_request_error", "message": "max_tokens: field required"}

@@ -180,7 +180,7 @@ def test_image_in_and_structured_output() -> None:
         answer = client.models.generate_content(model=MODEL, contents=content, config=wanted)
         (request,) = endpoint.requests
     assert answer.parsed == Verdict(city="Bern", sunny=True)
-    assert request.json["contents"][0]["parts"][0]["inlineData"]["mimeType"] == "image/png"
+    assert request.json["contents"][0]["parts"][0]["inlineData"]["data"] == "iVBORw=="
 
 
 def test_ids_of_calls_are_optional() -> None:
@@ -275,8 +275,10 @@ def test_what_the_real_service_refuses_is_refused(contents: Any, config: dict[st
         ask(client, contents, **config)
 
 
-def test_older_turns_and_older_models_need_no_signature() -> None:
+def test_older_turns_older_models_and_calls_of_others_need_no_signature() -> None:
     older = [USER, content("model", BARE), content("user", RESPONSE)]
-    with Endpoint(sequence([text("a"), text("b")])) as endpoint, client_of(endpoint) as client:
+    foreign = [USER, content("model", CALL), content("user", RESPONSE)]
+    with Endpoint(sequence([text("a"), text("b"), text("c")])) as endpoint, client_of(endpoint) as client:
         assert said(ask(client, [*older, content("model", {"text": "Sun."}), USER])) == "a"
         assert client.models.generate_content(model="gemini-2.5-scripted", contents=older).text == "b"
+        assert said(ask(client, foreign)) == "c"

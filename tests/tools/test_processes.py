@@ -52,7 +52,7 @@ def test_input_folder_and_an_environment_without_keys(tmp_path: Path) -> None:
     assert ran(context, "cat; cat", stdin="given\n") == ToolResult(text="given")
     assert ran(context, "cat") == ToolResult(text="(no output)")
     sub = asyncio.run(context.processes.run("pwd", directory=context.workspace / "sub", timeout=9))
-    assert sub.text == str(context.workspace / 'sub')
+    assert sub.text == str(context.workspace / "sub")
     assert "sk-" not in ran(context, "env").text
     assert ran(context, "echo $HOME").text == "/nowhere"
     missing = asyncio.run(context.processes.run("pwd", directory=context.workspace / "none", timeout=9))

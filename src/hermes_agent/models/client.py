@@ -14,13 +14,17 @@ TextListener = Callable[[str], None]
 
 
 class ProviderOptions(Value, frozen=True, kw_only=True):
-    """What a provider needs to connect. Keys come from the environment and are never stored."""
+    """What a provider needs to connect. Keys come from the environment and are never stored.
+
+    `extra` is what only some providers know: each names its keys where it connects.
+    """
 
     model: str
     base_url: str = ""
     api_key: str = ""
     timeout: float = 120.0
     connect_timeout: float = 10.0
+    extra: dict[str, str] = {}
 
 
 class ModelAnswer(Value, frozen=True, kw_only=True):
