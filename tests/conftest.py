@@ -31,9 +31,11 @@ def postgres_cluster() -> Iterator[PostgresCluster]:
 
 
 @pytest.fixture
-def postgres_url(postgres_cluster: PostgresCluster) -> str:
-    """A fresh, empty PostgreSQL database."""
-    return postgres_cluster.create_database(f"test_{uuid4().hex}")
+def postgres_url(postgres_cluster: PostgresCluster) -> Iterator[str]:
+    """A fresh, empty PostgreSQL database, dropped afterwards: hundreds of them would make the server slow to stop."""
+    name = f"test_{uuid4().hex}"
+    yield postgres_cluster.create_database(name)
+    postgres_cluster.drop_database(name)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

@@ -70,6 +70,11 @@ class PostgresCluster:
             connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
         return self.dsn(name)
 
+    def drop_database(self, name: str) -> None:
+        """Drop a database with whatever is still connected to it."""
+        with psycopg.connect(self.dsn("postgres"), autocommit=True) as connection:
+            connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
     def __enter__(self) -> "PostgresCluster":
         initdb = find_initdb()
         if initdb is None:

@@ -7,8 +7,6 @@ import pytest
 from tests.cli.command import Hermes, call, say, texts, until
 from tests.cli.terminal import terminal
 
-pytestmark = pytest.mark.trunk
-
 
 def test_pipe_each_line_is_a_message(hermes: Hermes) -> None:
     model = hermes.script(say("first"), say("second"))

@@ -9,8 +9,6 @@ import pytest
 
 from tests.cli.command import HERMES, Hermes
 
-pytestmark = pytest.mark.trunk
-
 
 def _write(hermes: Hermes, text: str | bytes) -> Path:
     hermes.home.mkdir(exist_ok=True)

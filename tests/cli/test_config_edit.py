@@ -11,8 +11,6 @@ from hermes_agent.config.edit import with_value
 from hermes_agent.config.load import parse_yaml
 from hermes_agent.types.errors import ConfigError
 
-pytestmark = pytest.mark.trunk
-
 _text = st.text(st.characters(codec="utf-8", exclude_characters="\ufeff"), max_size=30)
 _values = _text | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.booleans()
 _names = st.sampled_from(["name", "timeout", "seconds", "files.read", "shell"])

@@ -7,8 +7,6 @@ import pytest
 from tests.cli.command import Hermes, call, say
 from tests.endpoint import Endpoint, sequence
 
-pytestmark = pytest.mark.trunk
-
 
 def _states(report: dict[str, Any]) -> dict[str, str]:
     return {one["name"]: one["state"] for one in report["checks"]}

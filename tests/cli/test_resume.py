@@ -6,8 +6,6 @@ import pytest
 
 from tests.cli.command import Hermes, call, say, until
 
-pytestmark = pytest.mark.trunk
-
 
 def test_nothing_is_interrupted(hermes: Hermes) -> None:
     assert hermes.run("resume").stderr == "nothing is interrupted\n"

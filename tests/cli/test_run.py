@@ -13,8 +13,6 @@ from tests.endpoint import call as wire_call
 from tests.endpoint import calls as wire_calls
 from tests.endpoint import text as wire_text
 
-pytestmark = pytest.mark.trunk
-
 
 def test_prints_the_answer_alone_on_stdout(hermes: Hermes) -> None:
     (hermes.workspace / "note.txt").write_text("x")

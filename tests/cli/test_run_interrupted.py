@@ -8,8 +8,6 @@ import pytest
 
 from tests.cli.command import Hermes, call, say, texts, until
 
-pytestmark = pytest.mark.trunk
-
 
 def _stubborn(marker: Path) -> str:
     return f"trap '' TERM INT; touch {marker}; i=0; while [ $i -lt 100 ]; do sleep 0.1; i=$((i+1)); done"

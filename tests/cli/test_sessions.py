@@ -9,7 +9,6 @@ import pytest
 
 from tests.cli.command import HERMES, Hermes, call, say, texts
 
-pytestmark = pytest.mark.trunk
 MARKER = "zebrafinch"
 
 

@@ -6,8 +6,6 @@ import pytest
 
 from tests.cli.command import HERMES, Hermes
 
-pytestmark = pytest.mark.trunk
-
 
 @pytest.mark.req("A13", "R3")
 def test_tools_list_says_what_each_may_do(hermes: Hermes) -> None:

@@ -1,6 +1,7 @@
 """Deleting a session really erases it: no payload is left in any raw file."""
 
 import asyncio
+import contextlib
 import sqlite3
 from pathlib import Path
 
@@ -76,9 +77,10 @@ async def fill(store: Store, mark: bool = True) -> Run:
 def files_with_marker(folder: Path) -> list[str]:
     found = []
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        data = path.read_bytes()
-        if any(form in data for form in FORMS):
-            found.append(str(path.relative_to(folder)))
+        with contextlib.suppress(FileNotFoundError):  # the server removes files of its own meanwhile
+            data = path.read_bytes()
+            if any(form in data for form in FORMS):
+                found.append(str(path.relative_to(folder)))
     return found
 
 

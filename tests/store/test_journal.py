@@ -221,4 +221,5 @@ def encode_crc(payload: str) -> int:
 
 def test_payloads_are_plain_json() -> None:
     row = encode(UserMessage(text="ä\x00"))
-    assert json.loads(row.payload) == {"kind": "user_message", "text": "ä\x00", "inbox_id": "", "mode": "queue"}
+    expected = {"kind": "user_message", "text": "ä\x00", "inbox_id": "", "mode": "queue", "images": []}
+    assert json.loads(row.payload) == expected

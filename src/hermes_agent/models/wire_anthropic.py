@@ -71,8 +71,8 @@ class AnthropicDraft:
         """What ends the messages: results for calls that have none, the mark on the last block, the brackets."""
         if not self._role:
             return b""
-        left = _joined([_no_result(call_id) for call_id in self._book.waiting()])
-        opened = b"}]}," + _begun("user") + left if left else b""
+        left = [_no_result(call_id) for call_id in self._book.waiting()]
+        opened = _between(self._role, "user") + _joined(left) if left else b""
         return opened + mark + _END_OF_MESSAGE
 
     def _question(self, message: UserMessage | Fragment | CallFinished) -> bytes:
@@ -132,11 +132,9 @@ class AnthropicDraft:
 
     def _added(self, role: str, blocks: list[Block]) -> bytes:
         """Blocks in the role's message: the open one, or a new one."""
-        if role == self._role:
-            return b"}," + _joined(blocks)
-        before = b"}]}," if self._role else b""
+        before = _between(self._role, role)
         self._role = role
-        return before + _begun(role) + _joined(blocks)
+        return before + _joined(blocks)
 
 
 def replay(behind: str, said: str, outline: list[dict[str, Any]]) -> dict[str, Any]:
@@ -144,8 +142,11 @@ def replay(behind: str, said: str, outline: list[dict[str, Any]]) -> dict[str, A
     return {WIRE: {"behind": behind, "said": said, "outline": clean_json(outline)}}
 
 
-def _begun(role: str) -> bytes:
-    return b'{"role":"%b","content":[' % role.encode()
+def _between(open_role: str, role: str) -> bytes:
+    """What stands between the last block and the next one."""
+    if role == open_role:
+        return b"},"
+    return (b"}]}," if open_role else b"") + b'{"role":"%b","content":[' % role.encode()
 
 
 def _joined(blocks: list[Block]) -> bytes:

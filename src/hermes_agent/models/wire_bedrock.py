@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
 
 from ..types.events import AssistantMessage, CallFinished, Fragment, Image, Message, UserMessage
 from ..types.trace import CallStatus
 from .request import Transcript
 from .wire_calls import NO_RESULT, CallBook, tool_name
-from .wire_outline import CallPart, KeptPart, Part, TextPart, nothing_kept, parts_of
+from .wire_outline import CallPart, KeptPart, Part, TextPart, parts_of
 from .wire_parts import Drafts, missing_picture, notice, picture, stray_result
 from .wire_turns import Block, Draft, Form, Turn
 
@@ -72,9 +71,10 @@ class Writer:
         self.thought = not message.calls or isinstance(parts[0], KeptPart)
         self.calls = self.calls or bool(message.calls)
         ids = iter(self._book.make([part.call for part in parts if isinstance(part, CallPart)]))
-        if all(isinstance(part, KeptPart) for part in parts):
-            parts = nothing_kept(parts)
-        return [_block(part, ids) for part in parts if not _is_blank(part)] or [{"text": "(no answer)"}]
+        said = [part for part in parts if not _is_blank(part)]
+        if all(isinstance(part, KeptPart) for part in said):
+            return [{"text": "(no answer)"}]
+        return [_block(part, ids) for part in said]
 
 
 class Conversation:
@@ -95,7 +95,7 @@ def conversation_of(transcript: Transcript, model: str) -> tuple[Conversation, l
     return found, transcript.pieces(key, found.draft.piece)
 
 
-def _block(part: Part, ids: Any) -> Block:
+def _block(part: Part, ids: Iterator[str]) -> Block:
     match part:
         case TextPart(text=text):
             return {"text": text}

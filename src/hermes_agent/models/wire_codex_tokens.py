@@ -77,17 +77,16 @@ class TokenFile:
     async def _renew(self, tokens: Tokens) -> Tokens:
         if not tokens.refresh:
             raise ModelError(ModelFailure.AUTH, f"the login in {self.path} has expired", remedy=_LOG_IN)
-        target = self.path.resolve()
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".auth-", suffix=".json")
+        handle, name = tempfile.mkstemp(dir=self.path.resolve().parent, prefix=".auth-", suffix=".json")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 document = self._merged(await self._ask(tokens.refresh))
                 file.write(json.dumps(document, indent=2))
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(name, target)
+            os.replace(name, self.path.resolve())
         finally:
-            Path(name).unlink(missing_ok=True)
+            _forget(Path(name))
         return self._tokens(document)
 
     async def _ask(self, refresh: str) -> dict[str, Any]:
@@ -155,6 +154,10 @@ class TokenFile:
     def _unwritable(self, error: OSError) -> ModelError:
         said = f"the login in {self.path} cannot be renewed: {error.strerror or error}"
         return ModelError(ModelFailure.AUTH, said, remedy="make the file and its folder writable")
+
+
+def _forget(path: Path) -> None:
+    path.unlink(missing_ok=True)
 
 
 def _claims(token: Any) -> dict[str, Any]:

@@ -15,17 +15,18 @@ _DEEPEST = 12
 _ANYTHING: dict[str, Any] = {}
 _KEPT = ("enum", "const")
 _CHOICES = ("anyOf", "oneOf")
+_KNOBS = ("integer", "number", "boolean")
 
 
 def answer_schema(request: ModelRequest) -> dict[str, Any]:
     """Everything the model may write in answer to `request`."""
-    forms = [_form(tool.name, plain(tool.parameters)) for tool in callable_tools(request)]
+    forms = [_form(tool.name, plain(tool.parameters)) for tool in _callable(request)]
     if request.tool_choice in ("auto", "none") or not forms:
-        forms.append(_form(FINAL_ANSWER, plain(request.schema) if request.schema is not None else _text_only()))
+        forms.append(_form(FINAL_ANSWER, _text_only() if request.schema is None else plain(request.schema)))
     return forms[0] if len(forms) == 1 else {"anyOf": forms}
 
 
-def callable_tools(request: ModelRequest) -> list[ToolDeclaration]:
+def _callable(request: ModelRequest) -> list[ToolDeclaration]:
     """The tools that may be called now."""
     if not request.may_call_tools:
         return []
@@ -34,10 +35,25 @@ def callable_tools(request: ModelRequest) -> list[ToolDeclaration]:
 
 
 def ordered_properties(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any], bool]]:
-    """Name, schema and whether it is required; the required ones first, in the prompt as in decoding."""
-    required = set(schema.get("required") or ())
-    found = [(name, value, name in required) for name, value in (schema.get("properties") or {}).items()]
-    return sorted(found, key=lambda item: not item[2])
+    """Name, schema and whether it is required: the required ones first, in the order their author listed them."""
+    properties = dict(schema.get("properties") or {})
+    required = [name for name in schema.get("required") or () if name in properties]
+    first = [(name, properties.pop(name), True) for name in required]
+    return first + [(name, value, False) for name, value in properties.items()]
+
+
+def without_knobs(tool: ToolDeclaration) -> ToolDeclaration:
+    """A tool without the numbers and switches that have a default: a small model would set them at random."""
+    properties = tool.parameters.get("properties") or {}
+    required = tool.parameters.get("required") or ()
+    kept = {name: value for name, value in properties.items() if name in required or not _is_knob(value)}
+    return ToolDeclaration(
+        name=tool.name, description=tool.description, parameters={**tool.parameters, "properties": kept}
+    )
+
+
+def _is_knob(schema: dict[str, Any]) -> bool:
+    return schema.get("type") in _KNOBS and "default" in schema
 
 
 def plain(schema: dict[str, Any]) -> dict[str, Any]:

@@ -18,11 +18,12 @@ _INSTALL = "pip install 'hermes-harness[local]'"
 
 
 class LocalFiles(Value, frozen=True, kw_only=True):
-    """The files of a model. `window` is the longest context it was trained for."""
+    """The files of a model. `window` is the longest context it was trained for, `size` its weights in bytes."""
 
     weights: Path
     adapter: Path | None
     window: int
+    size: int
 
 
 def files_of(model: str) -> LocalFiles:
@@ -43,7 +44,7 @@ def files_of(model: str) -> LocalFiles:
     elif adapter_name:
         adapter = _path(adapter_name)
     facts = check_pair(weights, adapter)
-    return LocalFiles(weights=weights, adapter=adapter, window=facts.trained_window)
+    return LocalFiles(weights=weights, adapter=adapter, window=facts.trained_window, size=facts.size)
 
 
 def _parts(model: str) -> tuple[str, str]:

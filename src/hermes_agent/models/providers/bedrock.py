@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from ...types.base import Value
 from ...types.errors import ConfigError, ModelError, ModelFailure
 from ...types.text import one_line
 from ..bedrock_answer import Collected, decoded_event
@@ -24,8 +25,8 @@ from ..exchange import Exchange, drained, error_words, failure_of
 from ..request import Effort, ModelRequest, Prefix, ToolDeclaration
 from ..sigv4 import Credentials, Signer
 from ..wire_bedrock import USER, Writer, conversation_of
-from ..wire_claude import Thinking, budget_for, claude, nearest
-from ..wire_parts import encoded
+from ..wire_claude import Thinking, budget_for, claude
+from ..wire_parts import encoded, nearest
 from ..wire_schema import closed
 
 _BEARER = "AWS_BEARER_TOKEN_BEDROCK"
@@ -78,7 +79,7 @@ def caches(model: str) -> bool:
     return ("anthropic." in model or "claude" in model) and not _WITHOUT_CACHE.search(model)
 
 
-class Access(msgspec.Struct, frozen=True, kw_only=True):
+class Access(Value, frozen=True, kw_only=True):
     """What opens the endpoint: a bearer token, or a signature over each request."""
 
     bearer: str = ""
@@ -125,7 +126,7 @@ class Bedrock:
         conversation, pieces = conversation_of(request.transcript, self.model)
         system, tools = self._prefix(request.prefix)
         last = [self._cache_point] if self._cache_point else []
-        if request.prefix.tools and not request.may_call_tools:
+        if request.prefix.tools and not request.may_call_tools and not self._wants_answer_tool(request):
             last.append({"text": _NO_CALLS})
         ending = conversation.draft.ending(USER, last)
         tool_config = self._tool_config(request, tools, conversation.writer)

@@ -16,19 +16,22 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
+import msgspec
+
 from ...types.base import Value
 from ...types.errors import ConfigError, HermesError, ModelError, ModelFailure
 from ...types.events import Usage
 from ..client import ModelAnswer, ProviderOptions, TextListener
 from ..local.engine import Generation, LoadedModel, Overflow, ProgressListener, Wish, loaded
-from ..local.forms import answer_schema
+from ..local.forms import answer_schema, without_knobs
 from ..local.names import EMBEDDED, LocalFiles, files_of
 from ..local.profile import Step, chat, steps_of, system_text, to_drop
 from ..local.reading import FinalText, read_answer
-from ..request import ModelRequest
+from ..request import ModelRequest, Prefix
 
 T = TypeVar("T")
 _ANSWER_TOKENS = 512
+_SMALL = 1 << 30
 _log = logging.getLogger(__name__)
 
 
@@ -78,9 +81,16 @@ class LocalModel:
             if text:
                 say(text)
 
-        written = _fitted(model, request, stop, hear)
+        written = _fitted(model, self._offered(request), stop, hear)
         self._keep_stats(model, written, time.perf_counter() - started)
         return _answer_of(request, written, final, say)
+
+    def _offered(self, request: ModelRequest) -> ModelRequest:
+        """The request as a model of this size can use it."""
+        if self._files.size > _SMALL:
+            return request
+        tools = tuple(without_knobs(tool) for tool in request.prefix.tools)
+        return msgspec.structs.replace(request, prefix=Prefix(system=request.prefix.system, tools=tools))
 
     def _keep_stats(self, model: LoadedModel, written: Generation, seconds: float) -> None:
         self.local_stats = LocalStats(
