@@ -13,7 +13,7 @@ from .config.settings import Settings
 from .harness.calls import Calls
 from .harness.harness import Harness
 from .harness.prompt import PromptBuilder
-from .models.catalog import connect, split_name
+from .models.catalog import clients, split_name
 from .models.client import ModelClient, ProviderOptions
 from .models.router import Router
 from .observability.sinks import Fanout, LogFile
@@ -31,7 +31,7 @@ from .tools.sandbox.direct import Direct
 from .tools.tool import Tool
 from .types.advice import Advisor, ContextSource, SilentAdvisor
 from .types.base import Value
-from .types.errors import ConfigError
+from .types.errors import ConfigError, HermesError
 from .types.plan import ActivePlan
 from .types.sinks import EventSink
 
@@ -98,28 +98,36 @@ class App:
         for key in [key for key in self._harnesses if key[0] == model]:
             del self._harnesses[key]
 
-    def client_for(self, model: str, base_url: str = "") -> ModelClient:
-        """A client for a model name. Keys come from the environment."""
+    def clients_for(self, model: str, base_url: str = "") -> list[ModelClient]:
+        """The clients for a model name, one for each key. Keys come from the environment."""
+        return self._clients(model, base_url, self.settings.model.base_url)
+
+    def _clients(self, model: str, base_url: str, configured: str) -> list[ModelClient]:
         if model in self.parts.models:
-            return self.parts.models[model]
+            return [self.parts.models[model]]
         settings = self.settings.model
-        return connect(
-            model,
-            ProviderOptions(
-                model=split_name(model)[1],
-                base_url=base_url or self.environment.openai_base_url or settings.base_url,
-                api_key=self.environment.openai_api_key,
-                timeout=settings.timeout,
-                connect_timeout=settings.connect_timeout,
-            ),
+        base = ProviderOptions(
+            model="", base_url=base_url, timeout=settings.timeout, connect_timeout=settings.connect_timeout
         )
+        return clients(model, self.environment.access, base, configured)
+
+    def _routes(self, model: str, base_url: str) -> list[ModelClient]:
+        """The model's own clients, then those of the configured fallbacks. One that cannot be had is left out, and
+        said in the log: a fallback without a key must not stop the model that has one."""
+        routes = self.clients_for(model, base_url)
+        for name in self.settings.model.fallbacks:
+            try:
+                routes += self._clients(name, "", "") if name != model else []
+            except HermesError as error:
+                self.log.note("fallback_left_out", model=name, reason=str(error))
+        return routes
 
     def _harness(self, model: str, base_url: str) -> Harness:
         settings = self.settings
         advisor = self.parts.advisor or SilentAdvisor()
         harness = Harness(
             self.store,
-            Router(self.client_for(model, base_url), settings.model.attempts, settings.model.retry_wait),
+            Router(self._routes(model, base_url), settings.model.attempts, settings.model.retry_wait),
             Calls(self.registry, self.policy, advisor, self.redactor, settings.limits, settings.approvals.timeout),
             PromptBuilder(
                 self.store.prefixes,

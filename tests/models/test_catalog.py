@@ -2,7 +2,8 @@
 
 import pytest
 
-from hermes_agent.models.catalog import PROVIDERS, connect, provider_names, split_name
+from hermes_agent.models.access import options_for
+from hermes_agent.models.catalog import PROVIDERS, clients, connect, provider_names, split_name
 from hermes_agent.models.client import ProviderOptions
 from hermes_agent.types.errors import ConfigError, HermesError, UsageError
 
@@ -41,7 +42,8 @@ def test_an_unknown_provider_is_told_the_known_ones() -> None:
 
 def test_every_file_is_a_provider_by_the_name_users_write() -> None:
     files = {path.stem for path in PROVIDERS.glob("*.py")} - {"__init__", "openai_chat"}
-    assert provider_names() == sorted(files | {"openai"})
+    compatible = {"openai", "openrouter", "mistral", "ollama", "vllm", "llamacpp"}
+    assert provider_names() == sorted(files | compatible)
     assert {"apprentice", "openai", "scripted"} <= set(provider_names())
 
 
@@ -90,3 +92,50 @@ def test_clients_know_their_names() -> None:
         ("apprentice", "7"),
         ("apprentice", "0"),
     ]
+
+
+BASE = ProviderOptions(model="", timeout=1.0, connect_timeout=2.0)
+
+
+@pytest.mark.req("A2", "R8")
+def test_each_key_is_a_client_of_its_own() -> None:
+    found = options_for("mistral", "m", {"MISTRAL_API_KEY": "one, two,"}, BASE)
+    assert found == [
+        ProviderOptions(
+            model="m",
+            provider="mistral",
+            base_url="https://api.mistral.ai/v1",
+            api_key=key,
+            timeout=1.0,
+            connect_timeout=2.0,
+        )
+        for key in ("one", "two")
+    ]
+    assert [client.provider for client in clients("mistral:m", {"MISTRAL_API_KEY": "one,two"}, BASE)] == ["mistral"] * 2
+
+
+@pytest.mark.parametrize(
+    ("explicit", "variables", "configured", "address"),
+    [
+        ("http://a", {"OPENAI_BASE_URL": "http://b"}, "http://c", "http://a"),
+        ("", {"OPENAI_BASE_URL": "http://b"}, "http://c", "http://b"),
+        ("", {}, "http://c", "http://c"),
+        ("", {"OTHER_BASE_URL": "http://d"}, "", ""),
+    ],
+)
+def test_flag_before_environment_before_configuration(
+    explicit: str, variables: dict[str, str], configured: str, address: str
+) -> None:
+    base = ProviderOptions(model="", base_url=explicit)
+    assert options_for("openai", "x", variables, base, configured)[0].base_url == address
+
+
+def test_a_new_provider_finds_its_key_by_its_name() -> None:
+    found = options_for("newcomer", "x", {"NEWCOMER_API_KEY": "k", "NEWCOMER_BASE_URL": "http://n"}, BASE)[0]
+    assert (found.api_key, found.base_url) == ("k", "http://n")
+
+
+def test_what_only_some_providers_know_comes_from_their_variables() -> None:
+    aws = {"AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "s", "HOME": "/x"}
+    (found,) = options_for("bedrock", "id", aws, BASE)
+    assert found.extra == {"region": "eu-central-1", "access_key_id": "a", "secret_access_key": "s"}

@@ -50,7 +50,7 @@ class Attempt:
         async def sleep(seconds: float) -> None:
             self.waits.append(seconds)
 
-        router = Router(self.client, attempts, wait, random.Random(seed), sleep)
+        router = Router([self.client], attempts, wait, random.Random(seed), sleep)
         try:
             self.answer = asyncio.run(router.answer(request_of(), lambda text: None, self.reported.append))
         except ModelError as error:
@@ -131,4 +131,93 @@ def test_waits_double_with_a_jitter_of_a_half() -> None:
 
 
 def test_the_name_tells_provider_and_model() -> None:
-    assert Router(Failing([])).model == "failing:m"
+    assert Router([Failing([])]).model == "failing:m"
+
+
+class Named(Failing):
+    """One of several models or keys."""
+
+    def __init__(self, model: str, failures: Sequence[ModelError]) -> None:
+        super().__init__(failures)
+        self.model = model
+
+
+class Routed:
+    """A router over several clients with a clock that only moves when told."""
+
+    def __init__(self, *clients: Named, attempts: int = 2) -> None:
+        self.clients = clients
+        self.now = 0.0
+        self.decisions: list[tuple[str, str]] = []
+
+        async def sleep(seconds: float) -> None:
+            self.now += seconds
+
+        self._router = Router(clients, attempts, 0.5, random.Random(1), sleep, lambda: self.now)
+
+    def ask(self) -> ModelAnswer:
+        def report(called: ModelCalled) -> None:
+            self.decisions.append((called.model, called.decision))
+
+        return asyncio.run(self._router.answer(request_of(), lambda text: None, report))
+
+    def asked(self) -> list[int]:
+        return [client.asked for client in self.clients]
+
+
+def errors(failure: ModelFailure, count: int, retry_after: float | None = None) -> list[ModelError]:
+    return [ModelError(failure, "no", retry_after=retry_after) for _ in range(count)]
+
+
+@pytest.mark.req("R8")
+@pytest.mark.parametrize("failure", [ModelFailure.AUTH, ModelFailure.QUOTA, ModelFailure.BAD_REQUEST])
+def test_what_another_provider_may_do_goes_there_at_once(failure: ModelFailure) -> None:
+    routed = Routed(Named("a", errors(failure, 1)), Named("b", []))
+    assert routed.ask() == ANSWER
+    assert routed.decisions == [("a", "next: failing:b"), ("b", "answered")]
+
+
+@pytest.mark.req("R8")
+@pytest.mark.parametrize("failure", RETRIED)
+def test_a_fallback_comes_after_the_retries(failure: ModelFailure) -> None:
+    routed = Routed(Named("a", errors(failure, 9)), Named("b", []))
+    assert routed.ask() == ANSWER
+    assert routed.asked() == [2, 1]
+    assert routed.decisions[-2:] == [("a", "next: failing:b"), ("b", "answered")]
+
+
+@pytest.mark.parametrize("failure", [ModelFailure.REFUSED, ModelFailure.CONTEXT_TOO_LONG])
+def test_what_the_request_is_to_blame_for_goes_nowhere_else(failure: ModelFailure) -> None:
+    routed = Routed(Named("a", errors(failure, 1)), Named("b", []))
+    with pytest.raises(ModelError) as caught:
+        routed.ask()
+    assert (caught.value.failure, routed.asked(), routed.decisions) == (failure, [1, 0], [("a", "give up")])
+
+
+def test_a_rate_limited_key_rests_while_the_other_one_works() -> None:
+    routed = Routed(Named("a", errors(ModelFailure.RATE_LIMIT, 1, retry_after=20.0)), Named("a", []))
+    assert routed.ask() == ANSWER
+    assert routed.ask() == ANSWER
+    assert routed.asked() == [1, 2]
+    routed.now += 21
+    routed.ask()
+    assert routed.asked() == [2, 2]
+
+
+def test_the_breaker_opens_after_three_failures_and_closes_again() -> None:
+    routed = Routed(Named("a", errors(ModelFailure.OVERLOAD, 3)), Named("b", []), attempts=1)
+    for _ in range(4):
+        routed.ask()
+    assert routed.asked() == [3, 4]
+    routed.now += 31
+    routed.ask()
+    assert routed.asked() == [4, 4]
+
+
+def test_when_all_rest_the_one_that_rests_least_is_asked() -> None:
+    routed = Routed(Named("a", errors(ModelFailure.QUOTA, 1)), Named("b", errors(ModelFailure.RATE_LIMIT, 1, 5.0)))
+    routed = Routed(*routed.clients, attempts=1)
+    with pytest.raises(ModelError):
+        routed.ask()
+    assert routed.ask() == ANSWER
+    assert routed.asked() == [1, 2]

@@ -19,16 +19,16 @@ from .settings import Group, Settings
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
 _LARGEST = 1 << 20
 _DEEPEST = 16
+_ACCESS = re.compile(r"(_API_KEY|_BASE_URL|_CACHE_TTL|_AUTH_FILE)$|^AWS_")
 _PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
 
 
 class Environment(Value, frozen=True, kw_only=True):
-    """What we take from the environment, read in one place."""
+    """What we take from the environment, read in one place. `access` is what providers' keys and addresses are in."""
 
     home: Path
     model: str = ""
-    openai_base_url: str = ""
-    openai_api_key: str = ""
+    access: dict[str, str] = {}
     colour: bool = True
     secrets: tuple[str, ...] = ()
     passed_on: dict[str, str] = {}
@@ -41,8 +41,7 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
     return Environment(
         home=Path(home).expanduser(),
         model=variables.get("HERMES_MODEL", ""),
-        openai_base_url=variables.get("OPENAI_BASE_URL", ""),
-        openai_api_key=variables.get("OPENAI_API_KEY", ""),
+        access={name: value for name, value in variables.items() if _ACCESS.search(name)},
         colour=not variables.get("NO_COLOR"),
         secrets=tuple(value for name, value in variables.items() if len(value) >= 8 and _SECRET_NAME.search(name)),
         passed_on={name: variables[name] for name in _PASSED_ON if name in variables},

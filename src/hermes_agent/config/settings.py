@@ -37,6 +37,7 @@ class ModelSettings(Group, frozen=True, kw_only=True):
     """Which model answers, and how long it may take."""
 
     name: str = ""
+    fallbacks: tuple[str, ...] = ()
     base_url: str = ""
     timeout: Seconds = 120.0
     connect_timeout: Seconds = 10.0

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ..types.errors import UsageError
+from .access import EXCEPTIONS, access_to, options_for
 from .client import ModelClient, ProviderOptions
 
 PROVIDERS = Path(__file__).parent / "providers"
-_SPOKEN_BY = {"openai": "openai_chat"}
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -24,16 +24,17 @@ def split_name(name: str) -> tuple[str, str]:
 
 
 def provider_names() -> list[str]:
-    """Every provider there is a file for, by the name users write."""
-    spoken = {file: name for name, file in _SPOKEN_BY.items()}
-    return sorted(spoken.get(path.stem, path.stem) for path in PROVIDERS.glob("*.py") if path.stem != "__init__")
+    """Every provider there is, by the name users write: a file each, and the compatible endpoints."""
+    files = {path.stem for path in PROVIDERS.glob("*.py")} - {"__init__"}
+    spoken_for = {access.spoken_by for access in EXCEPTIONS.values()}
+    return sorted((files - spoken_for) | {name for name, access in EXCEPTIONS.items() if access.spoken_by})
 
 
 def connect(name: str, options: ProviderOptions) -> ModelClient:
     """A client for a model name."""
     provider, _ = split_name(name)
-    file = _SPOKEN_BY.get(provider, provider)
-    if not (PROVIDERS / f"{file}.py").exists():
+    file = access_to(provider).spoken_by or provider
+    if provider not in provider_names():
         known = ", ".join(provider_names())
         raise UsageError(
             f"there is no provider {provider!r}",
@@ -42,3 +43,10 @@ def connect(name: str, options: ProviderOptions) -> ModelClient:
     module = importlib.import_module(f"{__package__}.providers.{file}")
     make: Callable[[ProviderOptions], ModelClient] = module.connect
     return make(options)
+
+
+def clients(name: str, variables: Mapping[str, str], base: ProviderOptions, configured: str = "") -> list[ModelClient]:
+    """A client for each key of a model's provider. `base` holds an explicit address and the time limits, `configured`
+    an address that stands behind the environment's."""
+    provider, model = split_name(name)
+    return [connect(name, options) for options in options_for(provider, model, variables, base, configured)]

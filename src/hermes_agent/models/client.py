@@ -20,6 +20,7 @@ class ProviderOptions(Value, frozen=True, kw_only=True):
     """
 
     model: str
+    provider: str = ""
     base_url: str = ""
     api_key: str = ""
     timeout: float = 120.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from zlib import crc32
 
 from ..types.base import Value
@@ -75,7 +75,7 @@ class FrameReader:
         return length if there >= length else None
 
 
-async def frames(chunks: AsyncIterator[bytes]) -> AsyncIterator[Frame]:
+async def frames(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Frame, None]:
     """The frames of a response. One that ends inside a frame is an error."""
     reader = FrameReader()
     async for chunk in chunks:

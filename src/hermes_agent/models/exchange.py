@@ -16,7 +16,14 @@ from .lean_httpx import httpx
 
 EVENT_STREAM = "text/event-stream"
 _DRAIN_SECONDS = 0.5
-_TOO_LONG = ("context_length", "context window", "maximum context", "too many tokens", "prompt is too long")
+_TOO_LONG = (
+    "context_length",
+    "context window",
+    "maximum context",
+    "context limit",
+    "too many tokens",
+    "prompt is too long",
+)
 _OUT_OF_MONEY = ("insufficient_quota", "billing", "credit balance")
 
 
@@ -129,7 +136,7 @@ def error_words(body: bytes) -> tuple[str, str]:
         error = document.get("error", document)
         if isinstance(error, dict):
             codes = " ".join(str(error.get(key) or "") for key in ("code", "type", "status"))
-            message = error.get("message") or error.get("Message") or ""
+            message = error.get("message") or error.get("Message") or error.get("detail") or ""
             return one_line(clean(str(message)), 300), codes
         return one_line(clean(str(error)), 300), ""
     except (ValueError, AttributeError, RecursionError):

@@ -76,7 +76,7 @@ def _canonical_path(path: str) -> str:
         elif segment not in ("", "."):
             kept.append(segment)
     whole = "/" + "/".join(kept)
-    return quote(whole + "/" if kept and path.endswith("/") else whole, safe="/~%")
+    return quote(whole + "/" if kept and path.endswith("/") else whole, safe="/~")
 
 
 def _canonical_query(query: str) -> str:

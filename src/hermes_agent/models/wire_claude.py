@@ -85,8 +85,14 @@ def _opus(version: tuple[int, int]) -> Claude:
 
 
 def effort_for(model: str, effort: Effort) -> str:
-    """The level a model knows that is nearest below; empty for models that know none and only take a budget."""
-    return nearest(claude(model).levels, effort)
+    """The level a model knows that is nearest below; empty for models that know none and only take a budget.
+
+    Models before 4.7 have no `xhigh` but a `max`, and whoever asks for more than high there means that.
+    """
+    levels = claude(model).levels
+    if effort is Effort.XHIGH and levels == _WITHOUT_XHIGH:
+        return Effort.MAX.value
+    return nearest(levels, effort)
 
 
 def budget_for(effort: Effort, max_tokens: int) -> int:

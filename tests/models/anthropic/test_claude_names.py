@@ -36,16 +36,17 @@ def test_names(name: str) -> None:
     assert claude(name) == NAMES[name]
 
 
+@pytest.mark.req("A15")
 @pytest.mark.parametrize(
     ("model", "levels"),
     [
         ("claude-opus-4-7", ["low", "medium", "high", "xhigh", "max"]),
-        ("claude-opus-4-6", ["low", "medium", "high", "high", "max"]),
+        ("claude-opus-4-6", ["low", "medium", "high", "max", "max"]),
         ("claude-opus-4-5", ["low", "medium", "high", "high", "high"]),
         ("claude-sonnet-4-5", [""] * 5),
     ],
 )
-def test_a_level_that_is_not_known_becomes_the_nearest_below(model: str, levels: list[str]) -> None:
+def test_a_level_that_is_not_known_becomes_the_nearest_one(model: str, levels: list[str]) -> None:
     assert [effort_for(model, effort) for effort in Effort] == levels
 
 

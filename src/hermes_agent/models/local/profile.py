@@ -17,6 +17,7 @@ from ...types.text import clean, head_and_tail
 from ...types.tools import ToolCall
 from ...types.trace import CallStatus
 from ..request import ToolDeclaration, Transcript
+from .clauses import Split
 from .forms import FINAL_ANSWER, ordered_properties
 
 _SENTENCE = "You are an agent. Call one tool per turn."
@@ -24,6 +25,7 @@ _REPLY = 'Reply with one JSON object {"name": tool, "arguments": {...}}.'
 _FINAL = f"{FINAL_ANSWER}(text: string): Tell the user the answer and finish."
 _LEFT_OUT = "Hint: earlier steps were left out to fit the context window."
 _UNSEEN = "[an image, which this model cannot see]"
+_TOLD_CHARACTERS = 300
 _RESULT_CHARACTERS = 4_000
 _DROP_AT_ONCE = 4
 
@@ -79,20 +81,23 @@ def call_text(call: ToolCall) -> str:
     return clean(json.dumps({"name": call.name, "arguments": call.arguments}, ensure_ascii=False))
 
 
-def steps_of(transcript: Transcript) -> list[Step]:
+def steps_of(transcript: Transcript, split: Split) -> list[Step]:
     """The conversation in the trained format: one call at a time, each followed by its result.
 
-    Calls that another model made together come one by one, in the order in which they ended; what it said beside
-    them is left out. The request under way is pinned.
+    A request is shown by the clauses that `split` finds in it: the first at once, and after each call that worked the
+    next, as if the result had been told and the next thing were asked for only then. Calls that another model made together come one by one, in the order in which they ended; what
+    it said beside them is left out. The request under way is pinned.
     """
     steps: list[Step] = []
     asked: dict[str, ToolCall] = {}
     request = 0
+    ahead: list[str] = []
     for message in transcript:
         match message:
             case UserMessage(text=text, images=images, mode=mode):
                 if mode == "queue":
                     request = len(steps)
+                    text, *ahead = split(text)
                 steps.append(_said("user", "\n".join((text, *(_UNSEEN for _ in images)))))
             case Fragment(text=text):
                 steps.append(_said("user", "\n".join(f"Hint: {line}" for line in text.splitlines() if line.strip())))
@@ -100,8 +105,11 @@ def steps_of(transcript: Transcript) -> list[Step]:
                 asked.update((call.id, call) for call in calls)
                 if not calls:
                     steps.append(_said("assistant", call_text(_final(text))))
-            case CallFinished(call_id=call_id, tool=tool):
+            case CallFinished(call_id=call_id, tool=tool, status=status):
                 steps.append(_called(asked.get(call_id) or ToolCall(id=call_id, name=tool), message))
+                if ahead and status is CallStatus.OK:
+                    told = call_text(_final(head_and_tail(message.text, _TOLD_CHARACTERS)))
+                    steps += (_said("assistant", told), _said("user", ahead.pop(0)))
     if steps:
         steps[request] = Step(messages=steps[request].messages, pinned=True)
         steps[-1] = Step(messages=steps[-1].messages, pinned=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
@@ -79,7 +80,7 @@ def caches(model: str) -> bool:
     return ("anthropic." in model or "claude" in model) and not _WITHOUT_CACHE.search(model)
 
 
-class Access(Value, frozen=True, kw_only=True):
+class Authorization(Value, frozen=True, kw_only=True):
     """What opens the endpoint: a bearer token, or a signature over each request."""
 
     bearer: str = ""
@@ -108,8 +109,8 @@ class Bedrock:
         self.model = options.model
         self._now = now
         region = region_of(options)
-        self._access = access_of(options, region)
-        key_name = _PAIR if self._access.signer else _BEARER
+        self._authorization = authorization_of(options, region)
+        key_name = _PAIR if self._authorization.signer else _BEARER
         domain = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
         base_url = options.base_url or f"https://bedrock-runtime.{region}.{domain}"
         path = f"/model/{quote(self.model, safe='')}/converse-stream"
@@ -206,7 +207,7 @@ class Bedrock:
     async def answer(self, request: ModelRequest, on_text: TextListener) -> ModelAnswer:
         """One streamed answer."""
         body = self.body(request)
-        headers = self._access.headers(self._exchange.url, body, self._now())
+        headers = self._authorization.headers(self._exchange.url, body, self._now())
         asked = Collected(self.model, on_text, answer_tool=_ANSWER if self._wants_answer_tool(request) else "")
         try:
             found = await self._exchange.ask(body, headers, lambda chunks: self._collect(chunks, asked), CONTENT_TYPE)
@@ -219,14 +220,14 @@ class Bedrock:
         return found
 
     async def _collect(self, chunks: AsyncIterator[bytes], collected: Collected) -> ModelAnswer:
-        stream = frames(chunks)
-        async for frame in stream:
-            if frame.word(":message-type") != "event":
-                raise self._failure(frame)
-            collected.add(frame.word(":event-type"), decoded_event(frame.payload))
-            if collected.complete:
-                await drained(stream)
-                break
+        async with aclosing(frames(chunks)) as stream:
+            async for frame in stream:
+                if frame.word(":message-type") != "event":
+                    raise self._failure(frame)
+                collected.add(frame.word(":event-type"), decoded_event(frame.payload))
+                if collected.complete:
+                    await drained(chunks)
+                    break
         return collected.answer()
 
     def _failure(self, frame: Frame) -> ModelError:
@@ -284,10 +285,10 @@ def region_of(options: ProviderOptions) -> str:
     return region
 
 
-def access_of(options: ProviderOptions, region: str) -> Access:
+def authorization_of(options: ProviderOptions, region: str) -> Authorization:
     """The bearer token if there is one, else the pair of keys."""
     if options.api_key:
-        return Access(bearer=options.api_key)
+        return Authorization(bearer=options.api_key)
     keys = Credentials(
         access_key=options.extra.get("access_key_id", ""),
         secret_key=options.extra.get("secret_access_key", ""),
@@ -297,7 +298,7 @@ def access_of(options: ProviderOptions, region: str) -> Access:
         raise ConfigError("bedrock: needs keys", remedy=f"set {_BEARER}, or {_PAIR}")
     if not all(key.isascii() and key.isprintable() for key in (keys.access_key, keys.secret_key, keys.session_token)):
         raise ConfigError("a key holds characters that no key has", remedy=f"check {_PAIR} (and AWS_SESSION_TOKEN)")
-    return Access(signer=Signer(credentials=keys, region=region, service="bedrock"))
+    return Authorization(signer=Signer(credentials=keys, region=region, service="bedrock"))
 
 
 def connect(options: ProviderOptions) -> Bedrock:

@@ -22,6 +22,7 @@ from ...types.base import Value
 from ...types.errors import ConfigError, HermesError, ModelError, ModelFailure
 from ...types.events import Usage
 from ..client import ModelAnswer, ProviderOptions, TextListener
+from ..local.clauses import Split, clauses, walked, whole
 from ..local.engine import Generation, LoadedModel, Overflow, ProgressListener, Wish, loaded
 from ..local.forms import answer_schema, without_knobs
 from ..local.names import EMBEDDED, LocalFiles, files_of
@@ -57,6 +58,7 @@ class LocalModel:
         self.local_stats: LocalStats | None = None
         self._files = files
         self._progress = progress
+        self._split = clauses if files.size < _SMALL else whole
         self._loaded: LoadedModel | None = None
 
     async def answer(self, request: ModelRequest, on_text: TextListener) -> ModelAnswer:
@@ -81,16 +83,21 @@ class LocalModel:
             if text:
                 say(text)
 
-        written = _fitted(model, self._offered(request), stop, hear)
+        written = _fitted(model, self._offered(request), self._split, stop, hear)
         self._keep_stats(model, written, time.perf_counter() - started)
         return _answer_of(request, written, final, say)
 
     def _offered(self, request: ModelRequest) -> ModelRequest:
         """The request as a model of this size can use it."""
-        if self._files.size > _SMALL:
+        if self._split is whole:
             return request
         tools = tuple(without_knobs(tool) for tool in request.prefix.tools)
-        return msgspec.structs.replace(request, prefix=Prefix(system=request.prefix.system, tools=tools))
+        ends = request.tool_choice == "auto" and walked(request.transcript, self._split)
+        return msgspec.structs.replace(
+            request,
+            prefix=Prefix(system=request.prefix.system, tools=tools),
+            tool_choice="none" if ends else request.tool_choice,
+        )
 
     def _keep_stats(self, model: LoadedModel, written: Generation, seconds: float) -> None:
         self.local_stats = LocalStats(
@@ -118,10 +125,10 @@ class LocalModel:
 
 
 def _fitted(
-    model: LoadedModel, request: ModelRequest, stop: Callable[[], bool], hear: Callable[[str], None]
+    model: LoadedModel, request: ModelRequest, split: Split, stop: Callable[[], bool], hear: TextListener
 ) -> Generation:
     """The answer to as much of the conversation as the window holds: the oldest steps are left out first."""
-    system, steps = system_text(request.prefix.tools), steps_of(request.transcript)
+    system, steps = system_text(request.prefix.tools), steps_of(request.transcript, split)
     tokens = request.max_tokens or _ANSWER_TOKENS
     room = min(tokens, model.window // 4)
     schema = answer_schema(request)

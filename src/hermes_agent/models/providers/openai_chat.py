@@ -13,6 +13,7 @@ from ...types.errors import ConfigError, ModelError, ModelFailure
 from ...types.events import AssistantMessage, CallFinished, Fragment, Message, Usage, UserMessage
 from ...types.text import clean, clean_json, one_line
 from ...types.tools import ToolCall
+from ..access import access_to
 from ..arguments import call_of
 from ..client import ModelAnswer, ProviderOptions, TextListener
 from ..exchange import Exchange, drained
@@ -179,12 +180,11 @@ def _called(call: ToolCall) -> dict[str, str]:
 class OpenAIChat:
     """A model behind an OpenAI-compatible endpoint."""
 
-    provider = "openai"
-
     def __init__(self, options: ProviderOptions) -> None:
+        self.provider = options.provider or "openai"
         self.model = options.model
         base_url = options.base_url or _DEFAULT_URL
-        self._exchange = Exchange.to(base_url, "/chat/completions", options, "OPENAI_API_KEY")
+        self._exchange = Exchange.to(base_url, "/chat/completions", options, access_to(self.provider).keys[0])
         self._headers = {"content-type": "application/json", "accept-encoding": "identity"}
         if options.api_key:
             self._headers["authorization"] = f"Bearer {options.api_key}"
@@ -246,7 +246,8 @@ def _decoded(data: bytes) -> _Chunk:
 def connect(options: ProviderOptions) -> OpenAIChat:
     """A client for `openai:NAME`."""
     if not options.model:
-        raise ConfigError("openai: needs a model name", remedy="write openai:NAME")
+        provider = options.provider or "openai"
+        raise ConfigError(f"{provider}: needs a model name", remedy=f"write {provider}:NAME")
     if not options.api_key and not options.base_url:
         raise ConfigError(
             "openai: needs a key or another endpoint", remedy="set OPENAI_API_KEY, or OPENAI_BASE_URL / --base-url"

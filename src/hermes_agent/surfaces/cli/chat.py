@@ -98,7 +98,7 @@ async def _on_screen(start: Start) -> int:
 
 def _room(app: App, start: Start, console: Console, progress: Progress) -> Room:
     model = app.model_name(start.model)
-    app.client_for(model, start.base_url)
+    app.clients_for(model, start.base_url)
     seat = Seat(model=model, base_url=start.base_url, directory=start.directory, yes=start.yes)
     return Room(app, seat, console, progress)
 

@@ -137,7 +137,7 @@ class SlashCommands:
             room.console.note(f"the model is {room.seat.model}; /model PROVIDER:NAME changes it")
             return
         name = room.app.model_name(argument)
-        room.app.client_for(name, room.seat.base_url)
+        room.app.clients_for(name, room.seat.base_url)
         room.seat = msgspec.structs.replace(room.seat, model=name)
         room.changed()
         room.console.note(f"{name} answers from the next message on")

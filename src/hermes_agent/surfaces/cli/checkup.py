@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ...config.load import Environment, config_path
 from ...config.settings import Settings, Verdict
-from ...models.catalog import connect, split_name
+from ...models.catalog import clients, split_name
 from ...models.client import ProviderOptions
 from ...store.backends.sqlite import NETWORK_FILE_SYSTEMS, Sqlite, file_system_of
 from ...store.database import Backend
@@ -138,10 +138,9 @@ def check_model(environment: Environment, settings: Settings) -> Iterator[Check]
         remedy = "set HERMES_MODEL or model.name to provider:model, such as openai:NAME; `hermes demo` needs none"
         yield Check(name="model", state=State.WARN, text="no model is configured", remedy=remedy)
         return
-    base_url = environment.openai_base_url or settings.model.base_url
+    base_url = environment.access.get("OPENAI_BASE_URL", "") or settings.model.base_url
     try:
-        options = ProviderOptions(model=split_name(name)[1], base_url=base_url, api_key=environment.openai_api_key)
-        connect(name, options)
+        clients(name, environment.access, ProviderOptions(model=""), settings.model.base_url)
     except HermesError as error:
         yield failed("model", error)
         return
@@ -156,8 +155,9 @@ async def check_endpoint(environment: Environment, settings: Settings) -> Check:
     provider, model = split_name(environment.model or settings.model.name or "none")
     if provider != "openai":
         return good("endpoint", f"{provider} needs none")
-    url = (environment.openai_base_url or settings.model.base_url or _OPENAI_URL).rstrip("/") + "/models"
-    headers = {"authorization": f"Bearer {environment.openai_api_key}"} if environment.openai_api_key else {}
+    url = (environment.access.get("OPENAI_BASE_URL") or settings.model.base_url or _OPENAI_URL).rstrip("/") + "/models"
+    key = environment.access.get("OPENAI_API_KEY", "").partition(",")[0]
+    headers = {"authorization": f"Bearer {key}"} if key else {}
     try:
         async with httpx.AsyncClient(timeout=settings.model.connect_timeout) as client:
             response = await client.get(url, headers=headers)

@@ -66,7 +66,7 @@ async def _resume(wish: Wish) -> int:
             console.note("nothing is interrupted")
         if wish.model or wish.base_url:
             for name in {run.model for run in runs}:
-                models[name] = app.client_for(wish.model or name, wish.base_url)
+                models[name] = app.clients_for(wish.model or name, wish.base_url)[0]
         reports = [report(one, await app.store.journal.run_events(one.run_id)) for one in unseen]
         return await _finish(app, runs, wish, console, progress, reports)
 

@@ -73,7 +73,7 @@ async def _run(task: Task, text: str) -> int:
     progress = Progress(console, stream=show and sys.stdout.isatty())
     async with opened(console, Parts(sinks=(progress,) if show else ())) as app:
         model = app.model_name(task.model)
-        app.client_for(model, task.base_url)
+        app.clients_for(model, task.base_url)
         session = await app.session(
             task.session, title=app.redactor.redact(text), surface="cli", workspace=task.directory
         )
