@@ -259,9 +259,9 @@ class Turn:
         """The answer as it is journaled: without secrets, also in the arguments of calls, which run as they came."""
         redactor = self.harness.redactor
         kept = (msgspec.structs.replace(call, arguments=redactor.redact_json(call.arguments)) for call in calls)
-        return AssistantMessage(
-            text=redactor.redact(answer.text), calls=tuple(kept), stop=answer.stop, replay=answer.replay
-        )
+        held = msgspec.json.encode(answer.replay).decode()
+        replay = answer.replay if redactor.redact(held) == held else {}
+        return AssistantMessage(text=redactor.redact(answer.text), calls=tuple(kept), stop=answer.stop, replay=replay)
 
     def _ending(self, said: AssistantMessage, was_free: bool) -> list[AnyEvent]:
         surface = self.session.surface

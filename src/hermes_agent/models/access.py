@@ -19,7 +19,7 @@ class Access(Value, frozen=True, kw_only=True):
     keys: tuple[str, ...]
     base_url: tuple[str, ...]
     address: str = ""
-    extra: dict[str, str] = {}
+    extra: dict[str, tuple[str, ...]] = {}
     spoken_by: str = ""
 
 
@@ -31,19 +31,20 @@ _OPENAI = Access(keys=("OPENAI_API_KEY",), base_url=("OPENAI_BASE_URL",))
 EXCEPTIONS: Mapping[str, Access] = {
     "openai": Access(keys=_OPENAI.keys, base_url=_OPENAI.base_url, spoken_by="openai_chat"),
     "openai_responses": _OPENAI,
-    "codex": Access(keys=(), base_url=("CODEX_BASE_URL",), extra={"auth_file": "CODEX_AUTH_FILE"}),
+    "codex": Access(keys=(), base_url=("CODEX_BASE_URL",), extra={"auth_file": ("CODEX_AUTH_FILE",)}),
     "anthropic": Access(
-        keys=("ANTHROPIC_API_KEY",), base_url=("ANTHROPIC_BASE_URL",), extra={"cache_ttl": "ANTHROPIC_CACHE_TTL"}
+        keys=("ANTHROPIC_API_KEY",), base_url=("ANTHROPIC_BASE_URL",), extra={"cache_ttl": ("ANTHROPIC_CACHE_TTL",)}
     ),
     "gemini": Access(keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"), base_url=("GEMINI_BASE_URL",)),
     "bedrock": Access(
         keys=("AWS_BEARER_TOKEN_BEDROCK",),
         base_url=("AWS_ENDPOINT_URL_BEDROCK_RUNTIME",),
         extra={
-            "region": "AWS_REGION",
-            "access_key_id": "AWS_ACCESS_KEY_ID",
-            "secret_access_key": "AWS_SECRET_ACCESS_KEY",
-            "session_token": "AWS_SESSION_TOKEN",
+            "region": ("AWS_REGION", "AWS_DEFAULT_REGION"),
+            "access_key_id": ("AWS_ACCESS_KEY_ID",),
+            "secret_access_key": ("AWS_SECRET_ACCESS_KEY",),
+            "session_token": ("AWS_SESSION_TOKEN",),
+            "cache_ttl": ("BEDROCK_CACHE_TTL",),
         },
     ),
     "openrouter": _compatible("OPENROUTER", "https://openrouter.ai/api/v1"),
@@ -68,10 +69,9 @@ def options_for(
     The address is the explicit one in `base`, else the environment's, else the `configured` one, else the usual one.
     """
     access = access_to(provider)
-    found = _first(access.keys, variables)
-    keys = [key for part in found.split(",") if (key := part.strip())] or [""]
+    keys = [key for part in _first(access.keys, variables).split(",") if (key := part.strip())] or [""]
     address = base.base_url or _first(access.base_url, variables) or configured or access.address
-    extra = {key: variables[name] for key, name in access.extra.items() if variables.get(name)}
+    extra = {key: found for key, names in access.extra.items() if (found := _first(names, variables))}
     return [
         ProviderOptions(
             model=model,

@@ -42,7 +42,7 @@ def test_a_model_that_thinks_by_itself_does_not_when_it_is_forced() -> None:
     [
         (NEWEST, None, None, None),
         (NEWEST, Effort.XHIGH, {"type": "adaptive", "display": "omitted"}, {"effort": "xhigh"}),
-        ("claude-opus-4-6", Effort.XHIGH, {"type": "adaptive", "display": "omitted"}, {"effort": "high"}),
+        ("claude-opus-4-6", Effort.XHIGH, {"type": "adaptive", "display": "omitted"}, {"effort": "max"}),
         ("claude-opus-4-5", Effort.MAX, {"type": "enabled", "budget_tokens": 48000}, {"effort": "high"}),
         (OLDER, Effort.LOW, {"type": "enabled", "budget_tokens": 2048}, None),
         ("claude-3-5-haiku-latest", Effort.HIGH, None, None),

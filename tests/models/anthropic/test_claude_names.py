@@ -4,7 +4,7 @@ import pytest
 
 from hermes_agent.models.providers.anthropic import effort_for
 from hermes_agent.models.request import Effort
-from hermes_agent.models.wire_claude import Claude, Thinking, budget_for, claude
+from hermes_agent.models.wire.claude import Claude, Thinking, budget_for, claude
 
 ALL = tuple(Effort)
 NO_XHIGH = (Effort.LOW, Effort.MEDIUM, Effort.HIGH, Effort.MAX)

@@ -185,7 +185,7 @@ def nova(level: str) -> dict[str, Any]:
     ("model", "wanted"),
     [
         (MODEL, [budget(n) for n in (2048, 8192, 16384, 32768, 48000)]),
-        ("eu.anthropic.claude-opus-4-6-v1", [adaptive(level) for level in ("low", "medium", "high", "high", "max")]),
+        ("eu.anthropic.claude-opus-4-6-v1", [adaptive(level) for level in ("low", "medium", "high", "max", "max")]),
         ("anthropic.claude-opus-5", [adaptive(level) for level in ("low", "medium", "high", "xhigh", "max")]),
         ("anthropic.claude-3-haiku-20240307-v1:0", [{}] * 5),
         ("us.amazon.nova-2-lite-v1:0", [nova(level) for level in ("low", "medium", "high", "high", "high")]),

@@ -11,7 +11,7 @@ from botocore.eventstream import EventStreamBuffer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_agent.models.eventstream import Frame, FrameReader, Header, frames
+from hermes_agent.models.wire.eventstream import Frame, FrameReader, Header, frames
 from hermes_agent.types.errors import ModelError, ModelFailure
 from tests.endpoint.eventstream import message
 

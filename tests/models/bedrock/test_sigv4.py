@@ -10,7 +10,7 @@ from botocore.credentials import Credentials as OfficialCredentials
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_agent.models.sigv4 import Credentials, Signer
+from hermes_agent.models.wire.sigv4 import Credentials, Signer
 
 _SET_BY_THE_SIGNER = {
     "authorization",

@@ -8,7 +8,7 @@ from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_agent.models.gemini_schema import subset
+from hermes_agent.models.wire.gemini_schema import subset
 from hermes_agent.tools.discovery import builtin_tools
 
 PERSON = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}

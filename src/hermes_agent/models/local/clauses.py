@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 
 from ...types.events import CallFinished, UserMessage
+from ...types.text import one_line
 from ...types.trace import CallStatus
 from ..request import Transcript
 
@@ -51,3 +52,11 @@ def walked(transcript: Transcript, split: Split) -> bool:
             case CallFinished():
                 failed += 1
     return done >= max(wanted, 1) or failed >= _TRIES
+
+
+def left_failed(transcript: Transcript) -> str:
+    """A note for the answer when the last call of the request failed: a small model may claim that it worked."""
+    ended = [message for message in transcript.since_last_request() if isinstance(message, CallFinished)]
+    if not ended or ended[-1].status is CallStatus.OK:
+        return ""
+    return f"\n[the last call, {ended[-1].tool}, failed: {one_line(ended[-1].text, 200)}]"

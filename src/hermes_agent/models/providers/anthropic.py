@@ -22,11 +22,11 @@ from ..client import ModelAnswer, ProviderOptions, TextListener
 from ..exchange import Exchange, drained, failure_of
 from ..http import server_sent_events
 from ..request import Effort, ModelRequest, Prefix, ToolDeclaration
-from ..wire_anthropic import WIRE, AnthropicDraft, replay
-from ..wire_claude import Claude, Thinking, budget_for, claude, effort_for
-from ..wire_outline import Outline, fingerprint
-from ..wire_parts import Drafts, decoded, encoded
-from ..wire_schema import closed
+from ..wire.anthropic import WIRE, AnthropicDraft, replay
+from ..wire.claude import Claude, Thinking, budget_for, claude, effort_for
+from ..wire.outline import Outline, fingerprint
+from ..wire.parts import Drafts, decoded, encoded
+from ..wire.schema import closed
 
 __all__ = ["Anthropic", "connect", "effort_for"]
 

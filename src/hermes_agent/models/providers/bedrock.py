@@ -19,16 +19,17 @@ import msgspec
 from ...types.base import Value
 from ...types.errors import ConfigError, ModelError, ModelFailure
 from ...types.text import one_line
-from ..bedrock_answer import Collected, decoded_event
 from ..client import ModelAnswer, ProviderOptions, TextListener
-from ..eventstream import CONTENT_TYPE, Frame, frames
 from ..exchange import Exchange, drained, error_words, failure_of
 from ..request import Effort, ModelRequest, Prefix, ToolDeclaration
-from ..sigv4 import Credentials, Signer
-from ..wire_bedrock import USER, Writer, conversation_of
-from ..wire_claude import Thinking, budget_for, claude
-from ..wire_parts import encoded, nearest
-from ..wire_schema import closed
+from ..wire.bedrock import USER, Writer, conversation_of
+from ..wire.bedrock_answer import Collected, decoded_event
+from ..wire.claude import Thinking, budget_for, claude
+from ..wire.claude import effort_for as claude_effort
+from ..wire.eventstream import CONTENT_TYPE, Frame, frames
+from ..wire.parts import encoded, nearest
+from ..wire.schema import closed
+from ..wire.sigv4 import Credentials, Signer
 
 _BEARER = "AWS_BEARER_TOKEN_BEDROCK"
 _PAIR = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
@@ -65,7 +66,7 @@ def effort_for(model: str, effort: Effort, max_tokens: int = 0) -> dict[str, Any
         if facts.thinking is Thinking.BUDGET:
             budget = budget_for(effort, max_tokens or facts.max_tokens)
             return {"thinking": {"type": "enabled", "budget_tokens": budget}} if budget else {}
-        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": nearest(facts.levels, effort)}}
+        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": claude_effort(model, effort)}}
     level = nearest(_UP_TO_HIGH, effort)
     if "amazon.nova-2" in model:
         with_limit = "medium" if max_tokens and level == "high" else level

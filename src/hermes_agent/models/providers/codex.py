@@ -8,10 +8,10 @@ from ...types.errors import ConfigError, ModelError, ModelFailure
 from ..client import ModelAnswer, ProviderOptions, TextListener
 from ..exchange import Exchange
 from ..request import ModelRequest
-from ..wire_codex_tokens import TOKEN_URL, TokenFile, Tokens
-from ..wire_openai_models import effort_for
-from ..wire_responses import Dialect, ResponsesBody
-from ..wire_responses_stream import collected
+from ..wire.codex_tokens import TOKEN_URL, TokenFile, Tokens
+from ..wire.openai_models import effort_for
+from ..wire.responses import Dialect, ResponsesBody
+from ..wire.responses_stream import collected
 
 __all__ = ["Codex", "connect", "effort_for"]
 

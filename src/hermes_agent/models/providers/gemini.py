@@ -17,11 +17,11 @@ from ...types.tools import ToolCall
 from ..arguments import call_of
 from ..client import ModelAnswer, ProviderOptions, TextListener
 from ..exchange import Exchange, failure_of
-from ..gemini_schema import subset
 from ..http import server_sent_events
 from ..request import Effort, ModelRequest, Prefix, ToolDeclaration
-from ..wire_gemini import WIRE, draft_of, is_older, key_of
-from ..wire_parts import decoded, encoded
+from ..wire.gemini import WIRE, draft_of, is_older, key_of
+from ..wire.gemini_schema import subset
+from ..wire.parts import decoded, encoded
 
 _DEFAULT_URL = "https://generativelanguage.googleapis.com/v1beta"
 _KEY = "GEMINI_API_KEY"

@@ -22,7 +22,7 @@ from ...types.base import Value
 from ...types.errors import ConfigError, HermesError, ModelError, ModelFailure
 from ...types.events import Usage
 from ..client import ModelAnswer, ProviderOptions, TextListener
-from ..local.clauses import Split, clauses, walked, whole
+from ..local.clauses import Split, clauses, left_failed, walked, whole
 from ..local.engine import Generation, LoadedModel, Overflow, ProgressListener, Wish, loaded
 from ..local.forms import answer_schema, without_knobs
 from ..local.names import EMBEDDED, LocalFiles, files_of
@@ -85,7 +85,11 @@ class LocalModel:
 
         written = _fitted(model, self._offered(request), self._split, stop, hear)
         self._keep_stats(model, written, time.perf_counter() - started)
-        return _answer_of(request, written, final, say)
+        found = _answer_of(request, written, final, say)
+        note = "" if self._split is whole or found.calls or request.schema else left_failed(request.transcript)
+        if note:
+            say(note)
+        return msgspec.structs.replace(found, text=found.text + note) if note else found
 
     def _offered(self, request: ModelRequest) -> ModelRequest:
         """The request as a model of this size can use it."""

@@ -6,9 +6,9 @@ from ...types.errors import ConfigError
 from ..client import ModelAnswer, ProviderOptions, TextListener
 from ..exchange import Exchange
 from ..request import ModelRequest
-from ..wire_openai_models import effort_for
-from ..wire_responses import Dialect, ResponsesBody
-from ..wire_responses_stream import collected
+from ..wire.openai_models import effort_for
+from ..wire.responses import Dialect, ResponsesBody
+from ..wire.responses_stream import collected
 
 __all__ = ["OpenAIResponses", "connect", "effort_for"]
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from urllib.parse import quote, urlsplit
 
-from ..types.base import Value
+from ...types.base import Value
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 _PORTS = {"http": 80, "https": 443}

@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ..types.events import AssistantMessage, CallFinished, Fragment, Image, Message, UserMessage
-from ..types.tools import ToolCall
-from ..types.trace import CallStatus
-from .request import Transcript
-from .wire_calls import NO_RESULT, CallBook
-from .wire_parts import Drafts, missing_picture, notice, picture, stray_result
-from .wire_turns import Block, Draft, Form, Turn
+from ...types.events import AssistantMessage, CallFinished, Fragment, Image, Message, UserMessage
+from ...types.tools import ToolCall
+from ...types.trace import CallStatus
+from ..request import Transcript
+from .calls import NO_RESULT, CallBook
+from .parts import Drafts, missing_picture, notice, picture, stray_result
+from .turns import Block, Draft, Form, Turn
 
 WIRE = "gemini"
 _UNSIGNED = "skip_thought_signature_validator"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from .request import Effort
-from .wire_parts import nearest
+from ..request import Effort
+from .parts import nearest
 
 _GPT = re.compile(r"gpt-(\d{1,2})(?:\.(\d{1,2}))?(?![\d.])")
 _UP_TO_HIGH = (Effort.LOW, Effort.MEDIUM, Effort.HIGH)

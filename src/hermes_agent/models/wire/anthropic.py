@@ -13,11 +13,11 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any
 
-from ..types.events import AssistantMessage, CallFinished, Fragment, Message, UserMessage
-from ..types.text import clean_json
-from ..types.trace import CallStatus
-from .wire_calls import NO_RESULT, CallBook, tool_name
-from .wire_outline import (
+from ...types.events import AssistantMessage, CallFinished, Fragment, Message, UserMessage
+from ...types.text import clean_json
+from ...types.trace import CallStatus
+from .calls import NO_RESULT, CallBook, tool_name
+from .outline import (
     CallPart,
     KeptPart,
     Part,
@@ -26,7 +26,7 @@ from .wire_outline import (
     kept_at_the_start,
     parts_of,
 )
-from .wire_parts import encoded, missing_picture, notice, picture, stray_result
+from .parts import encoded, missing_picture, notice, picture, stray_result
 
 WIRE = "anthropic"
 _LONGEST_NAME = 128

@@ -6,14 +6,14 @@ from typing import Any
 
 import msgspec
 
-from ..types.errors import ModelError, ModelFailure
-from ..types.events import Usage
-from ..types.text import clean
-from ..types.tools import ToolCall
-from .arguments import call_of
-from .client import ModelAnswer, TextListener
-from .wire_bedrock import WIRE
-from .wire_parts import decoded
+from ...types.errors import ModelError, ModelFailure
+from ...types.events import Usage
+from ...types.text import clean
+from ...types.tools import ToolCall
+from ..arguments import call_of
+from ..client import ModelAnswer, TextListener
+from .bedrock import WIRE
+from .parts import decoded
 
 _STOPS = {
     "end_turn": "stop",

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from ..types.base import Value
-from .request import Effort
-from .wire_parts import nearest
+from ...types.base import Value
+from ..request import Effort
+from .parts import nearest
 
 _NAME = re.compile(
     r"claude-(?:(?P<old>\d)(?:[-.](?P<old_minor>\d))?-(?P<old_family>[a-z]+)"

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from ..types.base import Value
-from ..types.events import Message
-from .wire_parts import encoded
+from ...types.base import Value
+from ...types.events import Message
+from .parts import encoded
 
 Block = dict[str, Any]
 

@@ -6,8 +6,8 @@ import struct
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from zlib import crc32
 
-from ..types.base import Value
-from ..types.errors import ModelError, ModelFailure
+from ...types.base import Value
+from ...types.errors import ModelError, ModelFailure
 
 CONTENT_TYPE = "application/vnd.amazon.eventstream"
 Header = bool | int | str | bytes

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any
 
-from ..types.base import Value
-from ..types.events import AssistantMessage, CallFinished, Fragment, Message, UserMessage
-from .request import ModelRequest, Prefix
-from .wire_calls import NO_RESULT, CallBook, tool_name
-from .wire_openai_models import effort_for, reasons
-from .wire_outline import CallPart, KeptPart, Part, TextPart, parts_of
-from .wire_parts import Drafts, encoded, missing_picture, notice, picture, stray_result
-from .wire_schema import is_strict
+from ...types.base import Value
+from ...types.events import AssistantMessage, CallFinished, Fragment, Message, UserMessage
+from ..request import ModelRequest, Prefix
+from .calls import NO_RESULT, CallBook, tool_name
+from .openai_models import effort_for, reasons
+from .outline import CallPart, KeptPart, Part, TextPart, parts_of
+from .parts import Drafts, encoded, missing_picture, notice, picture, stray_result
+from .schema import is_strict
 
 WIRE = "openai_responses"
 _LONGEST_NAME = 64

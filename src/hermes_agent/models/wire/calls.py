@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..types.tools import ToolCall
+from ...types.tools import ToolCall
 
 NO_RESULT = "No result of this call was recorded."
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")

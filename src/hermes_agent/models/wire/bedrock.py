@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ..types.events import AssistantMessage, CallFinished, Fragment, Image, Message, UserMessage
-from ..types.trace import CallStatus
-from .request import Transcript
-from .wire_calls import NO_RESULT, CallBook, tool_name
-from .wire_outline import CallPart, KeptPart, Part, TextPart, parts_of
-from .wire_parts import Drafts, missing_picture, notice, picture, stray_result
-from .wire_turns import Block, Draft, Form, Turn
+from ...types.events import AssistantMessage, CallFinished, Fragment, Image, Message, UserMessage
+from ...types.trace import CallStatus
+from ..request import Transcript
+from .calls import NO_RESULT, CallBook, tool_name
+from .outline import CallPart, KeptPart, Part, TextPart, parts_of
+from .parts import Drafts, missing_picture, notice, picture, stray_result
+from .turns import Block, Draft, Form, Turn
 
 WIRE = "bedrock"
 USER, ASSISTANT = "user", "assistant"

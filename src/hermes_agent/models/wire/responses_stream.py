@@ -11,17 +11,17 @@ from typing import Any
 
 import msgspec
 
-from ..types.errors import ModelError, ModelFailure
-from ..types.events import Usage
-from ..types.text import clean, clean_json, one_line
-from ..types.tools import ToolCall
-from .arguments import call_of
-from .client import ModelAnswer, TextListener
-from .exchange import drained, failure_of
-from .http import server_sent_events
-from .wire_outline import Outline
-from .wire_parts import decoded
-from .wire_responses import WIRE
+from ...types.errors import ModelError, ModelFailure
+from ...types.events import Usage
+from ...types.text import clean, clean_json, one_line
+from ...types.tools import ToolCall
+from ..arguments import call_of
+from ..client import ModelAnswer, TextListener
+from ..exchange import drained, failure_of
+from ..http import server_sent_events
+from .outline import Outline
+from .parts import decoded
+from .responses import WIRE
 
 _STATUS = {
     "invalid_api_key": 401,

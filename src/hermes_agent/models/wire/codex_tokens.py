@@ -16,11 +16,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ..types.base import Value
-from ..types.errors import ConfigError, ModelError, ModelFailure
-from .exchange import error_words
-from .http import http_client
-from .lean_httpx import httpx
+from ...types.base import Value
+from ...types.errors import ConfigError, ModelError, ModelFailure
+from ..exchange import error_words
+from ..http import http_client
+from ..lean_httpx import httpx
 
 TOKEN_URL = "https://auth.openai.com/oauth/token"
 _CLIENT = "app_EMoamEEZ73f0CkXaXp7hrann"

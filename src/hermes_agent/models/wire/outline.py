@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from ..types.base import Value
-from ..types.events import AssistantMessage
-from ..types.tools import ToolCall
+from ...types.base import Value
+from ...types.events import AssistantMessage
+from ...types.tools import ToolCall
 
 Outline = list[dict[str, Any]]
 

@@ -1,0 +1,1 @@
+"""What the wire formats share and what each of them needs beside its provider file."""
