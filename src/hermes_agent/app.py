@@ -12,9 +12,11 @@ from .config.load import Environment, load_settings
 from .config.settings import Settings
 from .harness.calls import Calls
 from .harness.harness import Harness
+from .harness.metering import Allowance
 from .harness.prompt import PromptBuilder
 from .models.catalog import clients, split_name
 from .models.client import ModelClient, ProviderOptions
+from .models.facts import facts_for, resolve
 from .models.router import Router
 from .observability.sinks import Fanout, LogFile
 from .runtime.housekeeping import tidy
@@ -74,7 +76,7 @@ class App:
 
     def model_name(self, wanted: str = "") -> str:
         """The model in force: asked for, else the environment's, else the configured one."""
-        name = wanted or self.environment.model or self.settings.model.name
+        name = resolve(wanted or self.environment.model or self.settings.model.name, self.environment.home)
         if not name:
             raise ConfigError(
                 "no model is configured",
@@ -117,7 +119,7 @@ class App:
         routes = self.clients_for(model, base_url)
         for name in self.settings.model.fallbacks:
             try:
-                routes += self._clients(name, "", "") if name != model else []
+                routes += self._clients(resolve(name, self.environment.home), "", "") if name != model else []
             except HermesError as error:
                 self.log.note("fallback_left_out", model=name, reason=str(error))
         return routes
@@ -142,7 +144,12 @@ class App:
             settings.limits,
             self.sandbox,
         )
-        harness.max_tokens = settings.model.max_tokens
+        harness.allowance = Allowance(
+            settings.budgets,
+            lambda name: facts_for(name, self.environment.home),
+            settings.model.max_tokens,
+            settings.model.effort,
+        )
         return harness
 
     async def session(self, session_id: str, *, title: str, surface: str, workspace: Path) -> Session:

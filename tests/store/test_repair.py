@@ -19,6 +19,7 @@ RUNS = 12
 STEPS = 20
 EVENTS = RUNS * (STEPS + 3)
 TABLES = {
+    "budgets": 0,
     "decisions": 0,
     "events": EVENTS,
     "inbox": RUNS,

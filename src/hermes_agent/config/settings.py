@@ -7,11 +7,13 @@ from typing import Annotated
 
 import msgspec
 
+from ..types.effort import Effort
 from ..types.tools import Capability
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 CountOrNone = Annotated[int, msgspec.Meta(ge=0)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
+Amount = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,6 +46,21 @@ class ModelSettings(Group, frozen=True, kw_only=True):
     attempts: Count = 4
     retry_wait: Seconds = 0.5
     max_tokens: CountOrNone = 0
+    effort: Effort | None = None
+
+
+class BudgetSettings(Group, frozen=True, kw_only=True):
+    """Hard caps in money, tokens and time; 0 is none. Nothing is spent beyond them."""
+
+    run_usd: Amount = 0.0
+    run_tokens: CountOrNone = 0
+    run_seconds: Amount = 0.0
+    session_usd: Amount = 0.0
+    session_tokens: CountOrNone = 0
+    session_seconds: Amount = 0.0
+    day_usd: Amount = 0.0
+    day_tokens: CountOrNone = 0
+    day_seconds: Amount = 0.0
 
 
 class StoreSettings(Group, frozen=True, kw_only=True):
@@ -104,6 +121,7 @@ class Settings(Group, frozen=True, kw_only=True):
     """The whole configuration."""
 
     model: ModelSettings = ModelSettings()
+    budgets: BudgetSettings = BudgetSettings()
     store: StoreSettings = StoreSettings()
     limits: LimitSettings = LimitSettings()
     permissions: dict[Capability, Verdict] = msgspec.field(default_factory=_default_permissions)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..config.settings import LimitSettings
+from ..config.settings import BudgetSettings, LimitSettings
+from ..models.facts import ModelFacts
 from ..models.request import Transcript
 from ..models.router import Router
 from ..safety.approvals import Approver
@@ -16,6 +17,7 @@ from ..types.events import AssistantMessage, CallFinished, Fragment, RunFinished
 from ..types.plan import ActivePlan
 from ..types.sinks import EventSink
 from .calls import Calls
+from .metering import Allowance
 from .prompt import PromptBuilder
 from .redacted import RedactedBlobs
 from .signals import Signals
@@ -43,7 +45,7 @@ class Harness:
         self.advisor = advisor
         self.sink = sink
         self.limits = limits
-        self.max_tokens = 0
+        self.allowance = Allowance(BudgetSettings(), lambda model: ModelFacts())
         self.redactor = calls.redactor
         self._sandbox = sandbox
         self._transcripts: dict[str, tuple[int, Transcript]] = {}

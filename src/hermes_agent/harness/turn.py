@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..models.client import ModelAnswer
+from ..models.meter import Meter
 from ..models.request import ModelRequest
 from ..safety.approvals import Approver
 from ..store.runs import Run
 from ..store.sessions import Session
 from ..store.traces import trace_of
 from ..types.advice import SessionView, Situation
-from ..types.errors import HermesError, LeaseLost, LimitReached, ModelError
+from ..types.errors import HermesError, LeaseLost, LimitReached
 from ..types.events import (
     AdviceGiven,
     AnyEvent,
@@ -58,6 +59,7 @@ class Turn:
         self.record: RunRecord
         self.scene: CallScene
         self._frozen: FrozenPrefix
+        self._meter: Meter
 
     @property
     def state(self) -> RunState:
@@ -116,6 +118,7 @@ class Turn:
             await harness.transcript(self.session.id, run.ordinal),
         )
         self.record.events += events
+        self._meter = harness.allowance.meter(harness.store.budgets, run.id, self.session.id)
         started = self.state.started
         situation = Situation(
             request=self.state.request,
@@ -229,7 +232,8 @@ class Turn:
             prefix=self._frozen.prefix,
             transcript=self.record.transcript,
             tool_choice="auto" if may_call_tools else "none",
-            max_tokens=self.harness.max_tokens,
+            max_tokens=self.harness.allowance.max_tokens,
+            effort=self.harness.allowance.effort,
         )
 
         def report(called: ModelCalled) -> None:
@@ -241,9 +245,9 @@ class Turn:
 
         try:
             answer = await self.harness.router.answer(
-                request, lambda text: self.harness.sink.text(self.run.id, text), report
+                request, lambda text: self.harness.sink.text(self.run.id, text), report, self._meter
             )
-        except ModelError:
+        except HermesError:
             await self.commit(attempts)
             raise
         calls = self._with_unique_ids(answer.calls) if may_call_tools else []

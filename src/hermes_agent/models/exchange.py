@@ -64,6 +64,7 @@ class Exchange(Value, frozen=True, kw_only=True):
     ) -> ModelAnswer:
         """Send `body` and let `read` make an answer of the stream that comes back."""
         timeout = httpx.Timeout(self.timeout, connect=self.connect_timeout)
+        begun = False
         try:
             async with http_client(self.url).stream(
                 "POST", self.url, content=body, headers=headers, timeout=timeout
@@ -74,16 +75,24 @@ class Exchange(Value, frozen=True, kw_only=True):
                 if not kind.lower().startswith(content_type):
                     said = one_line((await beginning(response)).decode("utf-8", "replace"), 200)
                     raise ModelError(ModelFailure.MALFORMED, f"the endpoint answered with {kind or 'no type'}: {said}")
+                begun = True
                 return await read(response.aiter_raw())
-        except BrokenStream as error:
-            raise ModelError(ModelFailure.MALFORMED, str(error)) from error
-        except httpx.TimeoutException as error:
-            raise ModelError(ModelFailure.NETWORK, f"{self.url} did not answer in time") from error
-        except httpx.HTTPError as error:
-            detail = one_line(str(error)) or type(error).__name__
-            raise ModelError(
-                ModelFailure.NETWORK, f"{self.url}: {detail}", remedy="check --base-url and that the server runs"
-            ) from error
+        except (ModelError, BrokenStream, httpx.HTTPError) as error:
+            failed = self._failed(error)
+            failed.billed = begun
+            raise failed from error
+
+    def _failed(self, error: ModelError | BrokenStream | httpx.HTTPError) -> ModelError:
+        """What went wrong, as the router wants it."""
+        if isinstance(error, ModelError):
+            return error
+        if isinstance(error, BrokenStream):
+            return ModelError(ModelFailure.MALFORMED, str(error))
+        if isinstance(error, httpx.TimeoutException):
+            return ModelError(ModelFailure.NETWORK, f"{self.url} did not answer in time")
+        detail = one_line(str(error)) or type(error).__name__
+        remedy = "check --base-url and that the server runs"
+        return ModelError(ModelFailure.NETWORK, f"{self.url}: {detail}", remedy=remedy)
 
 
 async def drained(events: AsyncIterator[object]) -> None:

@@ -7,10 +7,10 @@ pieces: the cost of an iteration does not grow with the conversation, and the pr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from enum import StrEnum
 from typing import Any
 
 from ..types.base import Value
+from ..types.effort import Effort
 from ..types.errors import NotFound
 from ..types.events import AssistantMessage, Message, UserMessage
 
@@ -38,11 +38,13 @@ class Transcript:
         self._messages: list[Message] = list(messages)
         self._pieces: dict[str, list[bytes]] = {}
         self.assistant_messages = sum(isinstance(message, AssistantMessage) for message in messages)
+        self.characters = sum(map(characters_of, messages))
 
     def append(self, message: Message) -> None:
         """Add a message at the end; there is no other way to change a transcript."""
         self._messages.append(message)
         self.assistant_messages += isinstance(message, AssistantMessage)
+        self.characters += characters_of(message)
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -65,18 +67,16 @@ class Transcript:
         return known
 
 
+def characters_of(message: Message) -> int:
+    """About how many characters a message adds to a request."""
+    size = len(message.text) + 40
+    if isinstance(message, AssistantMessage):
+        size += sum(len(call.name) + len(str(call.arguments)) + 60 for call in message.calls)
+    return size
+
+
 def _no_image(digest: str) -> bytes:
     raise NotFound(f"there is no image {digest!r}: this conversation has no store behind it")
-
-
-class Effort(StrEnum):
-    """How hard a model should think. Providers that know fewer levels get the nearest one below."""
-
-    LOW = "low"
-    MEDIUM = "medium"
-    HIGH = "high"
-    XHIGH = "xhigh"
-    MAX = "max"
 
 
 class ModelRequest(Value, frozen=True, kw_only=True):

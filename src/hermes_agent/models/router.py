@@ -13,9 +13,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from enum import Enum
 from typing import assert_never
 
+import msgspec
+
+from ..types.base import Value
 from ..types.errors import ModelError, ModelFailure
 from ..types.events import ModelCalled, Usage
 from .client import ModelAnswer, ModelClient, TextListener
+from .meter import Meter, NoMeter
 from .request import ModelRequest
 
 _LONGEST_WAIT = 60.0
@@ -44,6 +48,15 @@ def remedy_for(failure: ModelFailure) -> Remedy:
             return Remedy.NOTHING
         case _:
             assert_never(failure)
+
+
+class Ask(Value, frozen=True, kw_only=True):
+    """One request on its way, who hears of it, and who pays."""
+
+    request: ModelRequest
+    on_text: TextListener
+    report: Report
+    meter: Meter
 
 
 class Route:
@@ -97,12 +110,15 @@ class Router:
         """The first model's full name, which situations and prefix epochs are kept by."""
         return self._routes[0].name
 
-    async def answer(self, request: ModelRequest, on_text: TextListener, report: Report) -> ModelAnswer:
-        """The answer of the first route that gives one. Raises the last ModelError."""
+    async def answer(
+        self, request: ModelRequest, on_text: TextListener, report: Report, meter: Meter | None = None
+    ) -> ModelAnswer:
+        """The answer of the first route that gives one. Raises the last ModelError, or what the meter says."""
         routes = self._in_order()
         for place, route in enumerate(routes):
             try:
-                return await self._ask(route, routes[place + 1 :], request, on_text, report)
+                ask = Ask(request=request, on_text=on_text, report=report, meter=meter or NoMeter())
+                return await self._ask(route, routes[place + 1 :], ask)
             except ModelError as error:
                 last = place + 1 == len(routes)
                 if last or remedy_for(error.failure) is Remedy.NOTHING:
@@ -115,25 +131,27 @@ class Router:
         awake = [route for route in self._routes if route.resting_until <= now]
         return awake or [min(self._routes, key=lambda route: route.resting_until)]
 
-    async def _ask(
-        self, route: Route, others: Sequence[Route], request: ModelRequest, on_text: TextListener, report: Report
-    ) -> ModelAnswer:
+    async def _ask(self, route: Route, others: Sequence[Route], ask: Ask) -> ModelAnswer:
         """One route, tried as often as that can help."""
         for attempt in range(1, self._attempts + 1):
+            admitted = await ask.meter.admit(route.name, ask.request)
             started = time.perf_counter()
             try:
-                answer = await route.client.answer(request, on_text)
+                answer = await route.client.answer(admitted, ask.on_text)
             except ModelError as error:
+                usd = await ask.meter.charge(None if error.billed else Usage())
                 wait = self._wait(error, attempt, spare_key=any(other.name == route.name for other in others))
                 decision = f"retry in {wait:.1f} s" if wait is not None else _onward(error, others)
-                report(_called(route, started, failure=error.failure, reason=str(error), decision=decision))
+                called = _called(route, started, failure=error.failure, reason=str(error), decision=decision)
+                ask.report(msgspec.structs.replace(called, usd=usd))
                 if wait is None:
                     route.failed(error, self._clock())
                     raise
                 await self._sleep(wait)
             else:
                 route.succeeded()
-                report(_called(route, started, answer=answer))
+                usd = await ask.meter.charge(answer.usage)
+                ask.report(msgspec.structs.replace(_called(route, started, answer=answer), usd=usd))
                 return answer
         raise AssertionError("the last attempt either answers or raises")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..types.errors import ConfigError
 from .blobs import BlobFolder
+from .budgets import Budgets
 from .database import Backend, Database
 from .inbox import Inbox
 from .journal import Journal
@@ -28,6 +29,7 @@ class Store:
         self.sessions = Sessions(database, owner)
         self.prefixes = Prefixes(database)
         self.traces = Traces(database)
+        self.budgets = Budgets(database)
         self.notices: Sequence[str] = ()
 
     def blobs(self, session_id: str) -> BlobFolder:

@@ -98,7 +98,8 @@ class ModelFailure(StrEnum):
 
 
 class ModelError(HermesError):
-    """A model call failed. `failure` says how; `retry_after` is the provider's own wish in seconds."""
+    """A model call failed. `failure` says how; `retry_after` is the provider's own wish in seconds; `billed` whether
+    the answer had begun, so that it may have to be paid for."""
 
     def __init__(
         self, failure: ModelFailure, message: str, *, retry_after: float | None = None, remedy: str = ""
@@ -106,3 +107,4 @@ class ModelError(HermesError):
         super().__init__(message, remedy=remedy)
         self.failure = failure
         self.retry_after = retry_after
+        self.billed = False

@@ -104,6 +104,7 @@ class ModelCalled(Event, frozen=True, kw_only=True, tag="model_called"):
     failure: ModelFailure | None = None
     reason: str = ""
     decision: str = ""
+    usd: float = 0.0
 
 
 class AssistantMessage(Event, frozen=True, kw_only=True, tag="assistant_message"):

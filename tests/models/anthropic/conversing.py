@@ -9,7 +9,8 @@ import msgspec
 from hermes_agent.models.client import ModelAnswer, ProviderOptions
 from hermes_agent.models.http import close_clients
 from hermes_agent.models.providers.anthropic import Anthropic, connect
-from hermes_agent.models.request import Effort, ModelRequest, Prefix, Transcript
+from hermes_agent.models.request import ModelRequest, Prefix, Transcript
+from hermes_agent.types.effort import Effort
 from hermes_agent.types.events import AssistantMessage, CallFinished, Message, UserMessage
 from hermes_agent.types.trace import CallStatus
 from tests.models.asking import PREFIX

@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from hermes_agent.models.client import ModelAnswer
-from hermes_agent.models.request import Effort, ModelRequest, Prefix, Transcript
+from hermes_agent.models.request import ModelRequest, Prefix, Transcript
+from hermes_agent.types.effort import Effort
 from hermes_agent.types.errors import ModelError, ModelFailure
 from hermes_agent.types.events import AssistantMessage, CallFinished, Image, Usage, UserMessage
 from hermes_agent.types.tools import ToolCall

@@ -20,9 +20,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from hermes_agent.models.client import ProviderOptions
 from hermes_agent.models.providers.anthropic import connect
-from hermes_agent.models.request import Effort, ModelRequest, Prefix, ToolDeclaration, Transcript
+from hermes_agent.models.request import ModelRequest, Prefix, ToolDeclaration, Transcript
 from hermes_agent.models.wire.calls import NO_RESULT
 from hermes_agent.tools.discovery import builtin_tools
+from hermes_agent.types.effort import Effort
 from hermes_agent.types.errors import ConfigError, NotFound
 from hermes_agent.types.events import AssistantMessage, CallFinished, Fragment, Image, InboxMode, Message, UserMessage
 from hermes_agent.types.tools import ToolCall

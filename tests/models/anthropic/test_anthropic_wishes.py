@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hermes_agent.models.request import Effort
+from hermes_agent.types.effort import Effort
 from tests.endpoint.anthropic_checks import check
 from tests.models.anthropic.conversing import NEWEST, OLDER, SCHEMA, sent
 from tests.models.asking import QUESTION

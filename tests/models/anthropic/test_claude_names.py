@@ -3,8 +3,8 @@
 import pytest
 
 from hermes_agent.models.providers.anthropic import effort_for
-from hermes_agent.models.request import Effort
 from hermes_agent.models.wire.claude import Claude, Thinking, budget_for, claude
+from hermes_agent.types.effort import Effort
 
 ALL = tuple(Effort)
 NO_XHIGH = (Effort.LOW, Effort.MEDIUM, Effort.HIGH, Effort.MAX)

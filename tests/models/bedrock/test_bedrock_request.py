@@ -9,8 +9,9 @@ import pytest
 from botocore.validate import ParamValidator
 
 from hermes_agent.models.providers.bedrock import caches, effort_for
-from hermes_agent.models.request import Effort, ModelRequest, Prefix, ToolDeclaration, Transcript
+from hermes_agent.models.request import ModelRequest, Prefix, ToolDeclaration, Transcript
 from hermes_agent.tools.discovery import builtin_tools
+from hermes_agent.types.effort import Effort
 from hermes_agent.types.events import (
     AssistantMessage,
     CallFinished,

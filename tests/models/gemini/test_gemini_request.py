@@ -8,8 +8,9 @@ import pytest
 from google.genai import types
 
 from hermes_agent.models.providers.gemini import effort_for
-from hermes_agent.models.request import Effort, ModelRequest, Prefix, ToolDeclaration, Transcript
+from hermes_agent.models.request import ModelRequest, Prefix, ToolDeclaration, Transcript
 from hermes_agent.tools.discovery import builtin_tools
+from hermes_agent.types.effort import Effort
 from hermes_agent.types.events import (
     AssistantMessage,
     CallFinished,

@@ -14,8 +14,9 @@ import pytest
 from hermes_agent.models.client import ProviderOptions
 from hermes_agent.models.http import close_clients
 from hermes_agent.models.providers.codex import Codex, connect
-from hermes_agent.models.request import Effort, ModelRequest, Prefix, Transcript
+from hermes_agent.models.request import ModelRequest, Prefix, Transcript
 from hermes_agent.models.wire.codex_tokens import TokenFile, Tokens
+from hermes_agent.types.effort import Effort
 from hermes_agent.types.errors import ConfigError, ModelError, ModelFailure
 from tests.endpoint import Endpoint, call, calls, sequence, text
 from tests.models.asking import PREFIX, QUESTION, ByteServer

@@ -85,8 +85,9 @@ def steps_of(transcript: Transcript, split: Split) -> list[Step]:
     """The conversation in the trained format: one call at a time, each followed by its result.
 
     A request is shown by the clauses that `split` finds in it: the first at once, and after each call that worked the
-    next, as if the result had been told and the next thing were asked for only then. Calls that another model made together come one by one, in the order in which they ended; what
-    it said beside them is left out. The request under way is pinned.
+    next, as if the result had been told and the next thing were asked for only then. Calls that another model made
+    together come one by one, in the order in which they ended; what it said beside them is left out. The request
+    under way is pinned.
     """
     steps: list[Step] = []
     asked: dict[str, ToolCall] = {}

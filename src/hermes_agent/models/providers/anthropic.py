@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from ...types.effort import Effort
 from ...types.errors import ConfigError, ModelError, ModelFailure
 from ...types.events import Usage
 from ...types.text import clean, one_line
@@ -21,7 +22,7 @@ from ..arguments import call_of
 from ..client import ModelAnswer, ProviderOptions, TextListener
 from ..exchange import Exchange, drained, failure_of
 from ..http import server_sent_events
-from ..request import Effort, ModelRequest, Prefix, ToolDeclaration
+from ..request import ModelRequest, Prefix, ToolDeclaration
 from ..wire.anthropic import WIRE, AnthropicDraft, replay
 from ..wire.claude import Claude, Thinking, budget_for, claude, effort_for
 from ..wire.outline import Outline, fingerprint

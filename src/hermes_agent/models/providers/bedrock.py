@@ -17,11 +17,12 @@ from urllib.parse import quote
 import msgspec
 
 from ...types.base import Value
+from ...types.effort import Effort
 from ...types.errors import ConfigError, ModelError, ModelFailure
 from ...types.text import one_line
 from ..client import ModelAnswer, ProviderOptions, TextListener
 from ..exchange import Exchange, drained, error_words, failure_of
-from ..request import Effort, ModelRequest, Prefix, ToolDeclaration
+from ..request import ModelRequest, Prefix, ToolDeclaration
 from ..wire.bedrock import USER, Writer, conversation_of
 from ..wire.bedrock_answer import Collected, decoded_event
 from ..wire.claude import Thinking, budget_for, claude

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from ...types.effort import Effort
 from ...types.errors import ConfigError, ModelError, ModelFailure
 from ...types.events import Usage
 from ...types.text import clean, one_line
@@ -18,7 +19,7 @@ from ..arguments import call_of
 from ..client import ModelAnswer, ProviderOptions, TextListener
 from ..exchange import Exchange, failure_of
 from ..http import server_sent_events
-from ..request import Effort, ModelRequest, Prefix, ToolDeclaration
+from ..request import ModelRequest, Prefix, ToolDeclaration
 from ..wire.gemini import WIRE, draft_of, is_older, key_of
 from ..wire.gemini_schema import subset
 from ..wire.parts import decoded, encoded

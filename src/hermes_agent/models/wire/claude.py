@@ -9,7 +9,7 @@ import re
 from enum import StrEnum
 
 from ...types.base import Value
-from ..request import Effort
+from ...types.effort import Effort
 from .parts import nearest
 
 _NAME = re.compile(

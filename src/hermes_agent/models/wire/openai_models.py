@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..request import Effort
+from ...types.effort import Effort
 from .parts import nearest
 
 _GPT = re.compile(r"gpt-(\d{1,2})(?:\.(\d{1,2}))?(?![\d.])")

@@ -10,10 +10,11 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
+from ...types.effort import Effort
 from ...types.errors import ModelError, ModelFailure, NotFound
 from ...types.events import CallFinished, Fragment, Image
 from ...types.text import clean_json
-from ..request import Effort, Transcript
+from ..request import Transcript
 
 PICTURES = ("image/gif", "image/jpeg", "image/png", "image/webp")
 

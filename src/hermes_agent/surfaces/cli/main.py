@@ -13,6 +13,8 @@ COMMANDS = {
     "resume": "Go on with runs that were interrupted.",
     "status": "What is running, waiting and interrupted.",
     "tools": "Which tools the agent has.",
+    "model": "Which models there are, which one answers, and how good it is.",
+    "usage": "What the models were asked, and what it cost.",
     "config": "Show and change settings.",
     "doctor": "Check the installation and say what to do.",
     "demo": "Watch a run survive kill -9, without key or network.",
