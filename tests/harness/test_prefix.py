@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from hermes_agent.agent import Agent, RunResult
+from hermes_agent.config.settings import PromptSettings
 from hermes_agent.harness.prompt import IDENTITY, PromptBuilder
 from hermes_agent.models.request import Prefix
 from hermes_agent.store.database import Connection
@@ -51,7 +52,7 @@ def builder(store: Store, names: Sequence[str], sources: Sequence[Source] = (), 
     registry = Registry()
     for name in names:
         registry.register(tool(name))
-    return PromptBuilder(store.prefixes, registry, sources, identity, 3600.0, lambda: 0.0)
+    return PromptBuilder(store.prefixes, registry, sources, PromptSettings(identity=identity), lambda: 0.0)
 
 
 def frozen(agent: Agent, result: RunResult) -> tuple[int, str]:
@@ -87,6 +88,7 @@ def test_another_process_assembles_the_same_bytes(store: Store) -> None:
     program = """
 import asyncio, sys
 from pathlib import Path
+from hermes_agent.config.settings import PromptSettings
 from hermes_agent.harness.prompt import PromptBuilder
 from hermes_agent.store.open import open_store
 from hermes_agent.tools.discovery import builtin_tools
@@ -94,7 +96,7 @@ from hermes_agent.tools.registry import Registry
 from hermes_agent.types.advice import SessionView
 store = open_store("", Path(sys.argv[1]))
 view = SessionView(session_id="s", workspace="/w", surface="test", model="scripted:m")
-maker = PromptBuilder(store.prefixes, Registry(builtin_tools()), (), "", 1.0, lambda: 0.0)
+maker = PromptBuilder(store.prefixes, Registry(builtin_tools()), (), PromptSettings(), lambda: 0.0)
 print(asyncio.run(maker.assemble(view)))
 store.close()
 """

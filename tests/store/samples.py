@@ -16,6 +16,7 @@ from hermes_agent.types.events import (
     AssistantMessage,
     CallFinished,
     CallIntended,
+    Compacted,
     Decided,
     DeliveryFinished,
     DeliveryIntended,
@@ -41,6 +42,7 @@ SAMPLES: tuple[AnyEvent, ...] = (
     RunStarted(inbox_id="in-1", model="openai:small", options={"base_url": "http://127.0.0.1:1", "yes": True}),
     UserMessage(text="Grüße, 世界 👋 and NUL \x00", inbox_id="in-1", mode=InboxMode.STEER),
     Fragment(source="plan", text="step 2 of 3"),
+    Compacted(summary="so far: ünïcode", dropped=7, by="list (refused)"),
     PrefixFrozen(prefix_epoch=3, fingerprint="f00d", reason="upgrade"),
     AdviceGiven(
         items=(AdviceItem(id="h1", text="prefer grep", applied=False, propensity=0.5),),

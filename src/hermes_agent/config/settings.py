@@ -108,6 +108,8 @@ class PromptSettings(Group, frozen=True, kw_only=True):
     """What the frozen prefix holds, and how long a provider's cache is believed to keep it."""
 
     identity: str = ""
+    compact_share: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.75
+    keep_share: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.25
     cache_minutes: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 60.0
 
 

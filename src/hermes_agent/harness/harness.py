@@ -13,10 +13,11 @@ from ..store.sessions import Session
 from ..tools.processes import ProcessTable
 from ..tools.sandbox.base import Sandbox
 from ..types.advice import Advice, Advisor, Failure, Situation
-from ..types.events import AssistantMessage, CallFinished, Fragment, RunFinished, UserMessage
+from ..types.events import Compacted, RunFinished
 from ..types.plan import ActivePlan
 from ..types.sinks import EventSink
 from .calls import Calls
+from .compaction import conversation
 from .metering import Allowance
 from .prompt import PromptBuilder
 from .redacted import RedactedBlobs
@@ -82,9 +83,12 @@ class Harness:
         if known != ordinal - 1:
             known, transcript = 0, Transcript()
         recorded = await self.store.journal.transcript(session_id, after=known)
-        for entry in recorded:
-            if isinstance(entry.event, UserMessage | Fragment | AssistantMessage | CallFinished):
-                transcript.append(entry.event)
+        image = self.store.blobs(session_id).get
+        if any(isinstance(entry.event, Compacted) for entry in recorded):
+            return Transcript(conversation(list(transcript), recorded), image)
+        for message in conversation((), recorded):
+            transcript.append(message)
+        transcript.image = image
         return transcript
 
     def blobs(self, session_id: str) -> RedactedBlobs:

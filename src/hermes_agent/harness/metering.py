@@ -15,7 +15,7 @@ from ..types.budget import Account, Amount, Caps, PriceUnknown, Scope
 from ..types.effort import Effort
 from ..types.events import Usage
 
-_CHARACTERS_PER_TOKEN = 3
+CHARACTERS_PER_TOKEN = 3
 _LEAST_ANSWER = 64
 _USUAL_ANSWER = 4_096
 
@@ -124,6 +124,10 @@ class Allowance:
         self.max_tokens = max_tokens
         self.effort = effort
 
+    def window(self, model: str) -> int:
+        """How many tokens a request and its answer may have together."""
+        return self._facts(model).context_window
+
     def meter(self, store: Budgets, run_id: str, session_id: str) -> RunMeter:
         """The meter of one run."""
         day = time.strftime("%Y-%m-%d", time.localtime(self._clock()))
@@ -133,4 +137,4 @@ class Allowance:
 def tokens_of(request: ModelRequest) -> int:
     """At most about how many tokens a request has. Counted from characters, on the high side."""
     tools = sum(len(tool.name) + len(tool.description) + len(str(tool.parameters)) for tool in request.prefix.tools)
-    return (len(request.prefix.system) + tools + request.transcript.characters) // _CHARACTERS_PER_TOKEN + 50
+    return (len(request.prefix.system) + tools + request.transcript.characters) // CHARACTERS_PER_TOKEN + 50

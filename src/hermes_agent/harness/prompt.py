@@ -8,11 +8,13 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from ..config.settings import PromptSettings
 from ..models.request import Prefix, ToolDeclaration
 from ..store.prefixes import PrefixEpoch, Prefixes
 from ..tools.registry import Registry
 from ..types.advice import ContextSource, Section, SessionView
 from ..types.base import Value
+from ..types.events import PrefixFrozen
 from ..types.text import clean
 from ..version import __version__
 
@@ -33,6 +35,10 @@ class FrozenPrefix(Value, frozen=True, kw_only=True):
     fingerprint: str
     reason: str = ""
 
+    def event(self) -> PrefixFrozen:
+        """What the journal keeps of it."""
+        return PrefixFrozen(prefix_epoch=self.epoch, fingerprint=self.fingerprint, reason=self.reason)
+
 
 class PromptBuilder:
     """Builds prefixes and decides when a new epoch begins."""
@@ -42,16 +48,17 @@ class PromptBuilder:
         store: Prefixes,
         registry: Registry,
         sources: Sequence[ContextSource],
-        identity: str,
-        cache_seconds: float,
+        settings: PromptSettings,
         clock: Callable[[], float],
     ) -> None:
         self._store = store
         self._registry = registry
         self._sources = sources
-        self._identity = identity or IDENTITY
-        self._cache_seconds = cache_seconds
+        self._identity = settings.identity or IDENTITY
+        self._cache_seconds = settings.cache_minutes * 60
         self._clock = clock
+        self.compact_share = settings.compact_share
+        self.keep_share = settings.keep_share
 
     async def prefix(self, session: SessionView, *, last_used: float, resuming: bool) -> FrozenPrefix:
         """The prefix for the next request. A run that resumes keeps the one it had, whatever has changed since."""
@@ -61,6 +68,13 @@ class PromptBuilder:
         reason = self._reason(current, session, last_used)
         if current is not None and not reason:
             return _frozen(current)
+        return await self._freeze(session, current, reason)
+
+    async def renew(self, session: SessionView, reason: str) -> FrozenPrefix:
+        """A new epoch, whatever the old one was."""
+        return await self._freeze(session, await self._store.current(session.session_id), reason)
+
+    async def _freeze(self, session: SessionView, current: PrefixEpoch | None, reason: str) -> FrozenPrefix:
         payload = await self.assemble(session)
         frozen = await self._store.freeze(
             session.session_id, current.epoch + 1 if current else 1, payload, session.model, __version__, reason

@@ -13,12 +13,14 @@ from ..types.events import (
     AnyEvent,
     AssistantMessage,
     CallFinished,
+    Compacted,
     Fragment,
     ModelCalled,
     Recorded,
     UserMessage,
 )
 from ..types.sinks import EventSink
+from .compaction import conversation
 from .state import RunState
 
 
@@ -54,15 +56,17 @@ class RunRecord:
         for entry in recorded:
             self.state.apply(entry.event)
             self.events.append(entry)
-            if isinstance(entry.event, UserMessage | Fragment | AssistantMessage | CallFinished):
+            if isinstance(entry.event, UserMessage | Fragment | AssistantMessage | CallFinished | Compacted):
                 self._fresh.append(entry)
             if not (isinstance(entry.event, ModelCalled) and entry.event.failure):
                 self._sink.event(self._run.id, entry.event)
 
     def flush(self) -> None:
         """Let new messages enter the transcript in the journal's order, which is the order a resumed run reads."""
-        for entry in sorted(self._fresh, key=lambda entry: entry.seq):
-            event = entry.event
-            if isinstance(event, UserMessage | Fragment | AssistantMessage | CallFinished):
-                self.transcript.append(event)
+        fresh = sorted(self._fresh, key=lambda entry: entry.seq)
         self._fresh.clear()
+        if any(isinstance(entry.event, Compacted) for entry in fresh):
+            self.transcript = Transcript(conversation(list(self.transcript), fresh), self.transcript.image)
+            return
+        for message in conversation((), fresh):
+            self.transcript.append(message)

@@ -17,7 +17,7 @@ from ..store.runs import Run
 from ..store.sessions import Session
 from ..store.traces import trace_of
 from ..types.advice import SessionView, Situation
-from ..types.errors import HermesError, LeaseLost, LimitReached
+from ..types.errors import HermesError, LeaseLost, LimitReached, ModelError, ModelFailure
 from ..types.events import (
     AdviceGiven,
     AnyEvent,
@@ -34,6 +34,7 @@ from ..types.events import (
 from ..types.tools import Spawned, ToolCall
 from ..types.trace import RunStatus
 from .calls import Belongings, CallScene, Wish, waves
+from .compaction import compact, keep_short
 from .ending import CUT_OFF, closing, open_calls
 from .prompt import FrozenPrefix
 from .record import RunRecord
@@ -178,7 +179,7 @@ class Turn:
             last = self.state.iterations >= self.harness.limits.iterations
             if last:
                 await self.commit([Fragment(source="limits", text=_WRAP_UP)])
-            wishes = await self._ask_model(may_call_tools=not last)
+            wishes = await self._ask_model_within_its_window(may_call_tools=not last)
             if self.state.result is not None:
                 return
             await self._run_calls(wishes)
@@ -187,21 +188,26 @@ class Turn:
                     f"the same call failed {self.state.failures()} times", remedy="raise limits.same_failure"
                 )
 
-    async def _freeze_prefix(self, resumed: bool) -> None:
-        view = SessionView(
+    def _view(self) -> SessionView:
+        return SessionView(
             session_id=self.session.id,
             workspace=self.session.workspace,
             surface=self.session.surface,
             model=self.run.model,
         )
+
+    async def _freeze_prefix(self, resumed: bool) -> None:
         begun = any(isinstance(entry.event, PrefixFrozen) for entry in self.record.events)
         last_used = self.session.updated_at
-        self._frozen = await self.harness.prompt.prefix(view, last_used=last_used, resuming=resumed and begun)
+        self._frozen = await self.harness.prompt.prefix(self._view(), last_used=last_used, resuming=resumed and begun)
         if self._frozen.reason or not begun:
-            frozen = self._frozen
-            await self.commit(
-                [PrefixFrozen(prefix_epoch=frozen.epoch, fingerprint=frozen.fingerprint, reason=frozen.reason)]
-            )
+            await self.commit([self._frozen.event()])
+
+    async def begin_epoch(self, reason: str, because: Sequence[AnyEvent]) -> None:
+        """Freeze a new prefix, and journal it with the events that are the reason."""
+        self._frozen = await self.harness.prompt.renew(self._view(), reason)
+        await self.commit([*because, self._frozen.event()])
+        self.record.flush()
 
     async def _take_advice(self) -> None:
         advice = await self.harness.advisor.advise(self.scene.situation)
@@ -223,18 +229,32 @@ class Turn:
         self.signals.steering = False
         await self.record.written(self.harness.store.runs.steer(self.run))
 
-    async def _ask_model(self, *, may_call_tools: bool) -> list[Wish]:
-        """Ask, then journal in one commit what the answer leads to: the end of the run, or the calls that were refused
-        and the intents of those that start at once. Returns the calls to run."""
-        self.record.flush()
-        attempts: list[ModelCalled] = []
-        request = ModelRequest(
+    async def _ask_model_within_its_window(self, *, may_call_tools: bool) -> list[Wish]:
+        """Ask; when the model says that the conversation is too long for it, shorten it and ask once more."""
+        try:
+            return await self._ask_model(may_call_tools=may_call_tools)
+        except ModelError as error:
+            if error.failure is not ModelFailure.CONTEXT_TOO_LONG or not await compact(self):
+                raise
+        return await self._ask_model(may_call_tools=may_call_tools)
+
+    def _request(self, *, may_call_tools: bool) -> ModelRequest:
+        return ModelRequest(
             prefix=self._frozen.prefix,
             transcript=self.record.transcript,
             tool_choice="auto" if may_call_tools else "none",
             max_tokens=self.harness.allowance.max_tokens,
             effort=self.harness.allowance.effort,
         )
+
+    async def _ask_model(self, *, may_call_tools: bool) -> list[Wish]:
+        """Ask, then journal in one commit what the answer leads to: the end of the run, or the calls that were refused
+        and the intents of those that start at once. Returns the calls to run."""
+        self.record.flush()
+        attempts: list[ModelCalled] = []
+        request = self._request(may_call_tools=may_call_tools)
+        if await keep_short(self, request):
+            request = self._request(may_call_tools=may_call_tools)
 
         def report(called: ModelCalled) -> None:
             if called.reason:

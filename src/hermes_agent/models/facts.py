@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -27,6 +27,7 @@ from ..types.errors import ConfigError
 from ..types.events import Usage
 from .catalog import split_name
 
+T = TypeVar("T")
 Tokens = Annotated[int, msgspec.Meta(ge=1)]
 Usd = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 
@@ -156,21 +157,25 @@ def _read(path: Path, changed: int, size: int) -> UserModels:
 
 def parse_models(text: str, where: str) -> UserModels:
     """The user's file from its text. Errors name the place and, for an unknown key, what was probably meant."""
-    data = parse_yaml(text, where)
+    data = _without_empty(parse_yaml(text, where))
     _refuse_strangers(data, msgspec.structs.fields(UserModels), where, "")
-    sections = {key: _without_empty(value) for key, value in data.items() if value is not None}
-    rows = sections.get("models")
+    rows = data.get("models")
     if isinstance(rows, dict):
         for name, row in rows.items():
             if isinstance(row, dict):
                 _refuse_strangers(row, msgspec.structs.fields(_Row), where, f"models.{name}.")
+            _converted(row, _Row, where, f"models.{name}")
+    return _converted(data, UserModels, where, "")
+
+
+def _converted(data: Any, kind: type[T], where: str, path: str) -> T:
     try:
-        return msgspec.convert(sections, UserModels)
+        return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
         said, _, place = str(error).partition(" - at `")
-        place = place.rstrip("`").removeprefix("$.").replace("[...]", "").replace("key in $.", "a key of ")
-        message = f"{where}: {place}: {said}" if place else f"{where}: {said}"
-        raise ConfigError(message, remedy=_remedy(where)) from error
+        inside = place.rstrip("`").removeprefix("$").replace("[...]", "")
+        places = ": ".join(part for part in (where, f"{path}{inside}".lstrip("."), said) if part)
+        raise ConfigError(places, remedy=_remedy(where)) from error
 
 
 def _remedy(where: str) -> str:

@@ -51,8 +51,8 @@ class Journal:
         return await self._database.read(lambda connection: read_run(connection, run_id))
 
     async def transcript(self, session_id: str, after: int = 0) -> list[Recorded]:
-        """The events of a session that the model sees, over all its runs behind the `after`th, in order."""
-        kinds = ", ".join(f"'{kind}'" for kind in MESSAGE_KINDS)
+        """The events that make the conversation the model sees, over all runs behind the `after`th, in order."""
+        kinds = ", ".join(f"'{kind}'" for kind in (*MESSAGE_KINDS, "compacted"))
 
         def unit(connection: Connection) -> list[Recorded]:
             rows = connection.run(

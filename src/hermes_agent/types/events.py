@@ -71,6 +71,14 @@ class Fragment(Event, frozen=True, kw_only=True, tag="fragment"):
     text: str
 
 
+class Compacted(Event, frozen=True, kw_only=True, tag="compacted"):
+    """The first `dropped` messages of the conversation are sent as this summary from now on. `by` says who wrote it."""
+
+    summary: str
+    dropped: int
+    by: str = "model"
+
+
 class PrefixFrozen(Event, frozen=True, kw_only=True, tag="prefix_frozen"):
     """A new prefix epoch began, and why."""
 
@@ -198,6 +206,7 @@ AnyEvent = (
     RunStarted
     | UserMessage
     | Fragment
+    | Compacted
     | PrefixFrozen
     | AdviceGiven
     | PlanChanged

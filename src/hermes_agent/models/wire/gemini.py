@@ -98,7 +98,8 @@ class Writer:
             self._called(call, made) for call, made in zip(message.calls, self._book.make(message.calls), strict=True)
         ]
         replay = message.replay.get(WIRE)
-        if isinstance(replay, dict) and replay.get("model") == self._model:
+        unchanged = not any(call.problem for call in message.calls)
+        if isinstance(replay, dict) and replay.get("model") == self._model and unchanged:
             return _replayed(message.text, calls, replay["parts"])
         if calls and self._signs:
             calls[0]["thoughtSignature"] = _UNSIGNED

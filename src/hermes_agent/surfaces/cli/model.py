@@ -12,9 +12,9 @@ from ...config.edit import set_value
 from ...config.load import Environment, load_settings, read_environment
 from ...config.settings import Settings
 from ...models.access import access_to, options_for
-from ...models.catalog import clients, provider_names
+from ...models.catalog import clients, provider_names, split_name
 from ...models.client import ModelAnswer, ModelClient, ProviderOptions, TextListener
-from ...models.facts import ModelFacts, aliases, facts_for, known_models, models_path, resolve
+from ...models.facts import ModelFacts, aliases, facts_for, known_models, resolve
 from ...models.probe import ProbeAnswer, ProbeScore, probe, probe_sheet
 from ...models.request import ModelRequest
 from ...types.base import Value
@@ -76,7 +76,7 @@ def set_model(name: str, as_json: bool) -> None:
     environment = read_environment()
     settings = load_settings(environment.home)
     wanted = resolve(name, environment.home)
-    _connected(wanted, "", environment, settings)
+    _connected(wanted, environment, settings, configured=settings.model.base_url)
     path = set_value(environment.home, "model.name", wanted)
     if as_json:
         print_json({"model": wanted, "path": str(path), "facts": facts_for(wanted, environment.home)})
@@ -105,7 +105,7 @@ def test_model(name: str, base_url: str, calls: int, as_json: bool) -> int:
         raise ConfigError(
             "no model is named or configured", remedy="`hermes model test openai:NAME`, or set model.name"
         )
-    metered = Metered(_connected(wanted, base_url, environment, settings))
+    metered = Metered(_connected(wanted, environment, settings, base_url=base_url, configured=settings.model.base_url))
     console = Console(quiet=as_json)
     score = asyncio.run(_probed(metered, calls, console))
     if as_json:
@@ -174,13 +174,20 @@ async def _probed(client: Metered, calls: int, console: Console) -> ProbeScore:
         await client.close()
 
 
-def _connected(name: str, base_url: str, environment: Environment, settings: Settings) -> ModelClient:
+def _connected(
+    name: str, environment: Environment, settings: Settings, *, base_url: str = "", configured: str = ""
+) -> ModelClient:
     """The first client for a model name: its key, its package and its spelling are there, or an error says what is
     not. Nothing is sent."""
-    base = ProviderOptions(
-        model="", base_url=base_url, timeout=settings.model.timeout, connect_timeout=settings.model.connect_timeout
-    )
-    return clients(name, environment.access, base, settings.model.base_url)[0]
+    limits = settings.model
+    base = ProviderOptions(model="", base_url=base_url, timeout=limits.timeout, connect_timeout=limits.connect_timeout)
+    client = clients(name, environment.access, base, configured)[0]
+    provider, model = split_name(name)
+    access = access_to(provider)
+    options = options_for(provider, model, environment.access, base, configured)[0]
+    if not options.api_key and access.address.startswith("https:") and options.base_url == access.address:
+        raise ConfigError(f"{provider}: needs a key", remedy=f"set {' or '.join(access.keys)}")
+    return client
 
 
 def _provider(name: str, environment: Environment, settings: Settings) -> Provider:
@@ -190,7 +197,8 @@ def _provider(name: str, environment: Environment, settings: Settings) -> Provid
     if name in _NEEDS_A_FILE:
         return found
     try:
-        _connected(f"{name}:{_SAMPLES.get(name, 'x')}", "", environment, settings)
+        configured = settings.model.base_url if settings.model.name.startswith(f"{name}:") else ""
+        _connected(f"{name}:{_SAMPLES.get(name, 'x')}", environment, settings, configured=configured)
     except HermesError as error:
         return Provider(
             name=name,
@@ -211,10 +219,7 @@ def _print_list(
     named: dict[str, str],
 ) -> None:
     console.note(f"the model in force is {current}" if current else "no model is configured: `hermes model set NAME`")
-    rows = [
-        (one.name, "ready" if one.ready else one.problem, str(one.keys) if one.variables else "-", one.remedy)
-        for one in providers
-    ]
+    rows = [(one.name, "ready" if one.ready else one.problem, str(one.keys or ""), one.remedy) for one in providers]
     console.table(("provider", "state", "keys", "what to do"), rows)
     console.say("")
     console.table(

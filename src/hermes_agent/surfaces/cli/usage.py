@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 
 import click
@@ -50,7 +51,7 @@ def command(by: str, since: int | None, as_json: bool) -> None:
         async with opened(console) as app:
             parts = await UsageReport(app.store.database).sums(UsageBy(by), start)
             home = app.environment.home
-        lines = [line_of(key, [one for one in parts if one.key == key], home) for key in _keys(parts)]
+        lines = [line_of(key, list(of_key), home) for key, of_key in groupby(parts, lambda part: part.key)]
         total = line_of("total", parts, home)
         if as_json:
             print_json({"by": by, "since_days": since, "rows": lines, "total": total})
@@ -74,7 +75,7 @@ def line_of(key: str, parts: Sequence[UsedBy], home: Path) -> UsageLine:
             known += cost
     return UsageLine(
         key=key,
-        title=next((part.title for part in parts if part.title), ""),
+        title=next((part.title for part in parts if part.key == key), ""),
         used=used,
         cached_share=round(used.cached / used.input, 4) if used.input else None,
         usd=None if unpriced else round(known, 6),
@@ -97,10 +98,6 @@ def _cost(part: UsedBy, home: Path) -> float | None:
 
 def _name(part: UsedBy) -> str:
     return f"{part.provider}:{part.model}"
-
-
-def _keys(parts: Sequence[UsedBy]) -> list[str]:
-    return list(dict.fromkeys(part.key for part in parts))
 
 
 def _print(console: Console, by: str, lines: Sequence[UsageLine], total: UsageLine) -> None:
