@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +33,18 @@ from .tools.sandbox.direct import Direct
 from .tools.tool import Tool
 from .types.advice import Advisor, ContextSource, SilentAdvisor
 from .types.base import Value
-from .types.errors import ConfigError, HermesError
+from .types.errors import ConfigError, HermesError, UsageError
 from .types.plan import ActivePlan
 from .types.sinks import EventSink
+
+_PICTURES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+}
+_LARGEST_PICTURE = 10_000_000
 
 
 class Parts(Value, frozen=True, kw_only=True):
@@ -163,6 +172,20 @@ class App:
         """The plan of the request that this process is driving for a session."""
         plans = (harness.active_plan(session_id) for harness in tuple(self._harnesses.values()))
         return next((plan for plan in plans if plan is not None), None)
+
+    def pictures(self, session_id: str, files: Sequence[Path]) -> list[dict[str, str]]:
+        """Store pictures beside a session, and describe them as a message's options want it."""
+        kept = []
+        for file in files:
+            kind = _PICTURES.get(file.suffix.lower())
+            if kind is None:
+                known = ", ".join(sorted(_PICTURES))
+                raise UsageError(f"{file} is no picture that models take", remedy=f"they take {known}")
+            data = file.read_bytes()
+            if len(data) > _LARGEST_PICTURE:
+                raise UsageError(f"{file} has {len(data)} bytes", remedy=f"make it smaller than {_LARGEST_PICTURE}")
+            kept.append({"media_type": kind, "blob": self.store.blobs(session_id).put(data)})
+        return kept
 
     async def close(self) -> None:
         """Tidy, stop threads and close the store. Runs under way stay resumable."""

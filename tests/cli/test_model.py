@@ -14,6 +14,7 @@ from tests.cli.command import Hermes
 from tests.endpoint import Calls, Endpoint, Fault, Reply, Request, Usage, call, fail, text
 
 QUESTIONS = probe_sheet().questions
+OWN_PRICE = "models: {openai:some-model: {input_usd: 1, output_usd: 2}}\n"
 
 
 def _write(hermes: Hermes, name: str, content: str) -> Path:
@@ -42,7 +43,11 @@ def _answering(wrong: dict[int, Reply]) -> Callable[[Request], Reply]:
 
 @pytest.mark.req("A2")
 def test_list_says_what_is_there_and_what_is_missing(hermes: Hermes) -> None:
-    _write(hermes, "models.yaml", "aliases: {fast: openai:some-model}\nmodels: {openai:some-model: {input_usd: 1}}\n")
+    _write(
+        hermes,
+        "models.yaml",
+        "aliases: {fast: openai:some-model}\n" + OWN_PRICE,
+    )
     _write(hermes, "config.yaml", "model: {name: openai:some-model, fallbacks: [local]}\n")
     keys = {"MISTRAL_API_KEY": "one-key, another-key", "ANTHROPIC_API_KEY": "a-key"}
     done = hermes.run("model", "list", "--json", env=keys)

@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from tests.cli.command import Hermes, say
-from tests.endpoint import Calls, Endpoint, Text, Usage, call, sequence
+from tests.endpoint import Calls, Endpoint, Reply, Text, Usage, call, sequence
 
 FIRST = Usage(prompt_tokens=1_000_000, completion_tokens=100_000, cached_tokens=0)
 SECOND = Usage(prompt_tokens=1_000_000, completion_tokens=100_000, cached_tokens=600_000)
@@ -20,7 +20,7 @@ def _prepared(hermes: Hermes, store_url: str, models: str) -> None:
 
 def _worked(hermes: Hermes) -> str:
     """One session of two calls to an endpoint that says what they used."""
-    replies = [Calls(calls=(call("list_files"),), usage=FIRST), Text(text="done", usage=SECOND)]
+    replies: list[Reply] = [Calls(calls=(call("list_files"),), usage=FIRST), Text(text="done", usage=SECOND)]
     with Endpoint(sequence(replies)) as endpoint:
         got = hermes.json("run", "look here", "-m", "openai:scripted", "--base-url", endpoint.url)
     assert got["answer"] == "done"

@@ -135,12 +135,12 @@ def test_the_user_extends_and_overrides(home: Path) -> None:
     written(
         home,
         "models:\n"
-        "  gpt-5: {context_window: 1000}\n"
+        "  gpt-5: {context_window: 1000, as_of: '2030-02'}\n"
         "  openai:gpt-5-mini: {input_usd: 1, output_usd: 2}\n"
         "  'ollama:': {input_usd: 0, output_usd: 0, tools: false}\n"
         "  ollama:qwen3:8b: {context_window: 40960, efforts: [low, max], vision: true, as_of: '2030-01'}\n",
     )
-    assert facts_for("openai:gpt-5", home) == msgspec.structs.replace(GPT_5, context_window=1000)
+    assert facts_for("openai:gpt-5", home) == msgspec.structs.replace(GPT_5, context_window=1000, as_of="2030-02")
     mini = facts_for("openai:gpt-5-mini", home)
     assert (mini.input_usd, mini.output_usd, mini.cached_usd, mini.as_of) == (1, 2, None, "")
     assert (mini.context_window, mini.efforts) == (400_000, UP_TO_HIGH)
@@ -180,6 +180,10 @@ def test_empty_files_say_nothing(text: str) -> None:
         ("models: {a:b: {context_window: 0}}\n", "Expected `int` >= 1"),
         ("models: {a:b: {input_usd: -1}}\n", "Expected `float` >= 0.0"),
         ("models: {a:b: {input_usd: .nan}}\n", "f: models.a:b.input_usd: Expected `float`"),
+        ("models: {a:b: {input_usd: 1}}\n", "f: models.a:b: input_usd alone is no price"),
+        ("models: {a:b: {output_usd: 1}}\n", "f: models.a:b: output_usd alone is no price"),
+        ("models: {a:b: {input_usd: 1, cached_usd: 1}}\n", "f: models.a:b: input_usd alone is no price"),
+        ("models: {gpt-5: {cached_usd: 1}}\n", "f: models.gpt-5: cached_usd alone is no price"),
         ("models: {a:b: {efforts: [extreme]}}\n", "Invalid enum value 'extreme'"),
         ("models: {a:b: 5}\n", "f: models.a:b: Expected `object`, got `int`"),
         ("models: 5\n", "f: models: Expected `object`, got `int`"),

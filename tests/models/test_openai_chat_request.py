@@ -17,7 +17,8 @@ from hermes_agent.models.client import ProviderOptions
 from hermes_agent.models.providers.openai_chat import OpenAIChat, connect
 from hermes_agent.models.request import ModelRequest, Prefix, ToolDeclaration, Transcript
 from hermes_agent.tools.discovery import builtin_tools
-from hermes_agent.types.events import AssistantMessage, CallFinished, Fragment, InboxMode, Message, UserMessage
+from hermes_agent.types.effort import Effort
+from hermes_agent.types.events import AssistantMessage, CallFinished, Fragment, Image, InboxMode, Message, UserMessage
 from hermes_agent.types.tools import ToolCall
 from hermes_agent.types.trace import CallStatus
 from tests.endpoint.conversation import read_strictly
@@ -165,3 +166,46 @@ def test_the_official_types_would_notice() -> None:
         check_with_official_types({**good, "maximum": 1})
     with raises(ValidationError):
         check_with_official_types({**good, "stream_options": {"include_usage": "often"}})
+
+
+def _tail(request: ModelRequest, model: str = "gpt-4o") -> dict[str, object]:
+    body = json.loads(OpenAIChat(ProviderOptions(model=model, base_url="http://127.0.0.1:9/v1")).body(request))
+    return {key: value for key, value in body.items() if key not in ("model", "stream", "stream_options", "messages")}
+
+
+def _wanting(**wishes: object) -> ModelRequest:
+    prefix = Prefix(system="s", tools=(ToolDeclaration(name="t", description="d", parameters={"type": "object"}),))
+    return msgspec.structs.replace(ModelRequest(prefix=prefix, transcript=Transcript()), **wishes)
+
+
+@mark.req("A2", "A15")
+def test_wishes_come_behind_what_is_cached() -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    tools = _tail(_wanting())
+    strict = {"name": "answer", "schema": {**schema, "additionalProperties": False}, "strict": True}
+    expected = [
+        (_wanting(tool_choice="required"), "gpt-4o", {"tool_choice": "required"}),
+        (_wanting(tool_choice="t"), "gpt-4o", {"tool_choice": {"type": "function", "function": {"name": "t"}}}),
+        (_wanting(max_tokens=9), "gpt-4o", {"max_tokens": 9}),
+        (_wanting(max_tokens=9), "gpt-5.1", {"max_completion_tokens": 9}),
+        (_wanting(effort=Effort.HIGH), "gpt-5.1", {"reasoning_effort": "high"}),
+        (_wanting(effort=Effort.HIGH), "gpt-4o", {}),
+        (_wanting(schema=schema), "gpt-4o", {"response_format": {"type": "json_schema", "json_schema": strict}}),
+    ]
+    for request, model, wishes in expected:
+        assert _tail(request, model) == {**tools, **wishes}
+
+
+@mark.req("A2")
+def test_pictures_are_sent_beside_the_text() -> None:
+    shown = UserMessage(text="look", images=(Image(media_type="image/png", blob="d1"),))
+    transcript = Transcript([shown], image=lambda digest: b"PNG" if digest == "d1" else b"")
+    client = OpenAIChat(ProviderOptions(model="gpt-4o", base_url="http://127.0.0.1:9/v1"))
+    body = json.loads(client.body(ModelRequest(prefix=Prefix(system="s", tools=()), transcript=transcript)))
+    assert body["messages"][-1] == {
+        "role": "user",
+        "content": [
+            {"type": "text", "text": "look"},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,UE5H"}},
+        ],
+    }

@@ -13,7 +13,7 @@ from ..models.request import ModelRequest
 from ..store.budgets import Budgets
 from ..types.budget import Account, Amount, Caps, PriceUnknown, Scope
 from ..types.effort import Effort
-from ..types.events import Usage
+from ..types.events import AnyEvent, Decided, Usage
 
 CHARACTERS_PER_TOKEN = 3
 _LEAST_ANSWER = 64
@@ -127,6 +127,15 @@ class Allowance:
     def window(self, model: str) -> int:
         """How many tokens a request and its answer may have together."""
         return self._facts(model).context_window
+
+    def effort_notes(self, model: str) -> list[AnyEvent]:
+        """What the journal should know about the configured effort: that the model has no such level."""
+        levels = self._facts(model).efforts
+        if self.effort is None or not levels or self.effort in levels:
+            return []
+        known = ", ".join(levels)
+        reason = f"{model} has no level {self.effort}; it knows {known}, and the nearest one is asked for"
+        return [Decided(subject="effort", choice="change", reason=reason)]
 
     def meter(self, store: Budgets, run_id: str, session_id: str) -> RunMeter:
         """The meter of one run."""

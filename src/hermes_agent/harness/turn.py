@@ -173,6 +173,7 @@ class Turn:
             await settle_after_crash(self)
             await self._run_calls(examined_again(self))
         else:
+            await self.commit(self.harness.allowance.effort_notes(self.run.model))
             await self._take_advice()
         while True:
             await self._take_steering()

@@ -164,8 +164,17 @@ def parse_models(text: str, where: str) -> UserModels:
         for name, row in rows.items():
             if isinstance(row, dict):
                 _refuse_strangers(row, msgspec.structs.fields(_Row), where, f"models.{name}.")
-            _converted(row, _Row, where, f"models.{name}")
+            _refuse_half_price(_converted(row, _Row, where, f"models.{name}"), where, f"models.{name}")
     return _converted(data, UserModels, where, "")
+
+
+def _refuse_half_price(row: _Row, where: str, path: str) -> None:
+    """A limit in money is computed from prices, so half of one is none at all."""
+    given = [name for name in _PRICES[:3] if getattr(row, name) is not UNSET]
+    if given and not {"input_usd", "output_usd"} <= set(given):
+        raise ConfigError(
+            f"{where}: {path}: {given[0]} alone is no price", remedy="give input_usd and output_usd together"
+        )
 
 
 def _converted(data: Any, kind: type[T], where: str, path: str) -> T:
@@ -247,7 +256,7 @@ def _given(row: _Row) -> dict[str, Any]:
 
 
 def _overridden(known: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    """The user's facts over ours. A price is one thing: whoever gives a part of it gives all of it."""
-    if any(name in own for name in _PRICES):
+    """The user's facts over ours. Their price replaces all of ours, its date and the price of cached input too."""
+    if "input_usd" in own:
         known = {name: value for name, value in known.items() if name not in _PRICES}
     return {**known, **own}

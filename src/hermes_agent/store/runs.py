@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import msgspec
 
 from ..types.base import Value
 from ..types.errors import LeaseLost, NotFound
-from ..types.events import AnyEvent, InboxMode, Recorded, RunStarted, UserMessage
+from ..types.events import AnyEvent, Image, InboxMode, Recorded, RunStarted, UserMessage
 from ..types.ids import ALPHABET, new_id
 from ..types.trace import RunStatus
 from .codec import encode, plain
@@ -67,7 +70,9 @@ class Runs:
             chosen = plain(str(message.options.get("model") or model))
             events: list[AnyEvent] = [
                 RunStarted(inbox_id=message.id, model=chosen, options=message.options),
-                UserMessage(text=message.text, inbox_id=message.id, mode=InboxMode.QUEUE),
+                UserMessage(
+                    text=message.text, inbox_id=message.id, mode=InboxMode.QUEUE, images=_images(message.options)
+                ),
             ]
             values = (run_id, self._owner, len(events), holder, now + self._lease_seconds, chosen, now, session_id)
             rows = connection.run(_BEGIN, values) or connection.run(_BEGIN, values)
@@ -206,6 +211,11 @@ class Runs:
 def is_part(text: str) -> bool:
     """Whether `text` can be a part of an id; anything else would be a pattern to the database."""
     return bool(text) and set(text) <= set(ALPHABET)
+
+
+def _images(options: dict[str, Any]) -> tuple[Image, ...]:
+    """The pictures that came with a message."""
+    return msgspec.convert(options.get("images", ()), tuple[Image, ...])
 
 
 def only(rows: Sequence[Row], what: str, asked: str) -> Row:

@@ -17,11 +17,14 @@ from hermes_agent.runtime.engine import Finished
 from hermes_agent.types.events import AnyEvent, AssistantMessage, CallFinished, CallIntended, ModelCalled, RunFinished
 from hermes_agent.types.trace import CallStatus, RunStatus
 from tests.endpoint import Fail, Fault, text
+from tests.models.faulty import BOTH
 from tests.models.wires.prediction import Ending, Prediction
 from tests.models.wires.rig import ATTEMPTS, STEPS, Told, Wire, WiresRig
 from tests.models.wires.scenario import Scenario, scenario
 
 ROUTES = 3
+AGAIN = Fail(fault=Fault.MISSING_IDS)
+"""Calls that have no ids of their own, so that those they get must not be ones that the session has already."""
 MOST = ATTEMPTS * ROUTES * (STEPS + 1)
 
 
@@ -52,8 +55,8 @@ def observe(rig: WiresRig, wanted: Scenario) -> Observed:
     if ending != expected:
         problems.append(f"expected {expected}, found {ending}")
     rig.start((), wanted.effort)
-    after = rig.run(wanted.then, [text("still here")], finished.session_id).result
-    if (after.status, after.answer) != (RunStatus.DONE, "still here"):
+    after = rig.run(wanted.then, [AGAIN, text("still here")], finished.session_id).result
+    if (after.status, after.answer, rig.ran) != (RunStatus.DONE, "still here", BOTH):
         problems.append(f"the session does not go on in {wanted.then}: {after.outcome.reason}")
     return Observed(scenario=wanted, ending=ending, asked=asked, problems=tuple(problems))
 

@@ -5,10 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from hermes_agent.types.effort import Effort
+from hermes_agent.types.errors import ModelFailure
 from hermes_agent.types.trace import RunStatus
-from tests.endpoint import Fail, Fault
+from tests.endpoint import Fail, Fault, call, calls, text
+from tests.models.faulty import SPOILED
 from tests.models.wires.prediction import Prediction
-from tests.models.wires.rig import Wire, WiresRig
+from tests.models.wires.rig import Told, Wire, WiresRig
 from tests.models.wires.scenario import scenario
 from tests.models.wires.sweep import observe
 
@@ -41,3 +44,15 @@ def test_the_seeds_hold_every_format_every_fault_and_every_end() -> None:
 @pytest.mark.parametrize("seed", range(1, RUNS + 1))
 def test_a_run_with_faults_ends_as_it_must(rig: WiresRig, seed: int) -> None:
     assert observe(rig, scenario(seed)).problems == ()
+
+
+@pytest.mark.parametrize("wire", Wire, ids=str)
+@pytest.mark.parametrize("fault", SPOILED)
+def test_a_spoiled_call_never_runs_and_the_conversation_goes_on(rig: WiresRig, wire: Wire, fault: Fault) -> None:
+    """What the model did not sign as it stands in the journal is sent back unsigned."""
+    rig.start((), Effort.HIGH)
+    finished = rig.run(wire, [Fail(fault=fault), calls(call("echo", text="a")), text("done")])
+    retried = wire is Wire.GEMINI and fault is Fault.HALF_CALL
+    first = Told(wire, ModelFailure.MALFORMED, "retry") if retried else Told(wire, None, "answered")
+    assert rig.told(finished) == [first, *[Told(wire, None, "answered")] * 2]
+    assert (finished.result.status, finished.result.answer, rig.ran) == (RunStatus.DONE, "done", ["a"])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import msgspec
 
 from ...types.errors import ConfigError, ModelError, ModelFailure
-from ...types.events import AssistantMessage, CallFinished, Fragment, Message, Usage, UserMessage
+from ...types.events import AssistantMessage, CallFinished, Fragment, Image, Message, Usage, UserMessage
 from ...types.text import clean, clean_json, one_line
 from ...types.tools import ToolCall
 from ..access import access_to
@@ -19,6 +19,9 @@ from ..client import ModelAnswer, ProviderOptions, TextListener
 from ..exchange import Exchange, drained
 from ..http import server_sent_events
 from ..request import ModelRequest, Prefix
+from ..wire.openai_models import effort_for, reasons
+from ..wire.parts import missing_picture, picture
+from ..wire.schema import closed, is_strict
 
 _WIRE = "openai_chat"
 _DEFAULT_URL = "https://api.openai.com/v1"
@@ -151,12 +154,15 @@ class _Collected:
         return ModelAnswer(text=text, calls=calls, stop=self.stop, usage=self.usage)
 
 
-def _piece(message: Message) -> bytes:
+def _piece(message: Message, image: Callable[[str], bytes]) -> bytes:
     """One message of the transcript in this format."""
     value: dict[str, Any]
     match message:
-        case UserMessage(text=text):
-            value = {"role": "user", "content": text}
+        case UserMessage(text=text, images=images):
+            value = {
+                "role": "user",
+                "content": [_part(text), *(_shown(one, image) for one in images)] if images else text,
+            }
         case Fragment(source=source, text=text):
             value = {"role": "user", "content": f'<notice from="{source}">\n{text}\n</notice>'}
         case CallFinished(call_id=call_id, text=text):
@@ -169,6 +175,40 @@ def _piece(message: Message) -> bytes:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
         return msgspec.json.encode(clean_json(value))
+
+
+def _part(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _shown(one: Image, read: Callable[[str], bytes]) -> dict[str, Any]:
+    data = picture(one, read)
+    if not data:
+        return _part(missing_picture(one))
+    return {"type": "image_url", "image_url": {"url": f"data:{one.media_type};base64,{data}"}}
+
+
+def _wishes(model: str, request: ModelRequest) -> dict[str, Any]:
+    """What may differ from request to request, behind everything that is cached."""
+    wishes: dict[str, Any] = {}
+    match request.tool_choice:
+        case "auto":
+            pass
+        case "none" | "required" as choice:
+            wishes["tool_choice"] = choice
+        case name:
+            wishes["tool_choice"] = {"type": "function", "function": {"name": name}}
+    if not request.prefix.tools:
+        wishes.pop("tool_choice", None)
+    if request.max_tokens:
+        wishes["max_completion_tokens" if reasons(model) else "max_tokens"] = request.max_tokens
+    if request.effort is not None and reasons(model):
+        wishes["reasoning_effort"] = effort_for(model, request.effort)
+    if request.schema is not None:
+        schema = closed(request.schema)
+        named = {"name": "answer", "schema": schema, "strict": is_strict(schema)}
+        wishes["response_format"] = {"type": "json_schema", "json_schema": named}
+    return wishes
 
 
 def _called(call: ToolCall) -> dict[str, str]:
@@ -192,13 +232,12 @@ class OpenAIChat:
 
     def body(self, request: ModelRequest) -> bytes:
         """The request as bytes: what stays the same first, then the transcript, then what may differ."""
-        messages = b",".join((self._prefix(request.prefix), *request.transcript.pieces(_WIRE, _piece)))
-        tail = b"]"
-        if request.prefix.tools and not request.may_call_tools:
-            tail += b',"tool_choice":"none"'
-        if request.max_tokens:
-            tail += b',"max_tokens":%d' % request.max_tokens
-        return b"".join((messages, tail, b"}"))
+        image = request.transcript.image
+        pieces = request.transcript.pieces(_WIRE, lambda message: _piece(message, image))
+        messages = b",".join((self._prefix(request.prefix), *pieces))
+        wishes = _wishes(self.model, request)
+        tail = b"]," + msgspec.json.encode(wishes)[1:] if wishes else b"]}"
+        return messages + tail
 
     def _prefix(self, prefix: Prefix) -> bytes:
         if self._head[0] is not prefix:

@@ -38,6 +38,7 @@ class Task(Value, frozen=True, kw_only=True):
     yes: bool = False
     as_json: bool = False
     quiet: bool = False
+    images: tuple[Path, ...] = ()
 
     def options(self, model: str) -> dict[str, Any]:
         """What a resume of this run will need."""
@@ -52,6 +53,14 @@ class Task(Value, frozen=True, kw_only=True):
 @directory_option
 @yes_option
 @json_option
+@click.option(
+    "-i",
+    "--image",
+    "images",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A picture to look at; may be given several times.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print the answer and nothing else.")
 def command(**given: Any) -> int:
     """Do one task with the current directory as workspace, and print the answer.
@@ -82,7 +91,8 @@ async def _run(task: Task, text: str) -> int:
         redacted = app.redactor.redact(text)
         if redacted != text:
             console.note("a secret in your message was replaced before it was stored", "yellow")
-        message = await app.engine.submit(session, redacted, options=task.options(model))
+        options = {**task.options(model), "images": app.pictures(session.id, task.images)}
+        message = await app.engine.submit(session, redacted, options=options)
         try:
             return await _answer(app, task, session, message, console, progress)
         except asyncio.CancelledError:
