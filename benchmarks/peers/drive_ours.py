@@ -26,6 +26,7 @@ def main() -> None:
     home = given.state / "home"
     home.mkdir(parents=True, exist_ok=True)
     (home / "config.yaml").write_text("limits: {iterations: 1000000, seconds: 100000}\n")
+    (home / "models.yaml").write_text(f"models:\n  'openai:{MODEL}': {{context_window: 1000000000}}\n")
     agent = Agent(name="bench", model=f"openai:{MODEL}", base_url=given.url, home=home, workspace=given.state)
     agent.register_tool(Tool(TOOL, echo_tool, description=DESCRIPTION, capabilities=[], effect="none"))
     if given.sessions == 1:

@@ -126,11 +126,12 @@ class App:
         """The model's own clients, then those of the configured fallbacks. One that cannot be had is left out, and
         said in the log: a fallback without a key must not stop the model that has one."""
         routes = self.clients_for(model, base_url)
-        for name in self.settings.model.fallbacks:
+        for written in self.settings.model.fallbacks:
             try:
-                routes += self._clients(resolve(name, self.environment.home), "", "") if name != model else []
+                name = resolve(written, self.environment.home)
+                routes += self._clients(name, "", "") if name != model else []
             except HermesError as error:
-                self.log.note("fallback_left_out", model=name, reason=str(error))
+                self.log.note("fallback_left_out", model=written, reason=str(error))
         return routes
 
     def _harness(self, model: str, base_url: str) -> Harness:

@@ -82,6 +82,8 @@ def test_help_lists_every_command_and_every_command_has_help(hermes: Hermes) -> 
         "resume",
         "status",
         "tools",
+        "model",
+        "usage",
         "config",
         "doctor",
         "demo",

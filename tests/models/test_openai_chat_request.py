@@ -183,7 +183,7 @@ def test_wishes_come_behind_what_is_cached() -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     tools = _tail(_wanting())
     strict = {"name": "answer", "schema": {**schema, "additionalProperties": False}, "strict": True}
-    expected = [
+    expected: list[tuple[ModelRequest, str, dict[str, object]]] = [
         (_wanting(tool_choice="required"), "gpt-4o", {"tool_choice": "required"}),
         (_wanting(tool_choice="t"), "gpt-4o", {"tool_choice": {"type": "function", "function": {"name": "t"}}}),
         (_wanting(max_tokens=9), "gpt-4o", {"max_tokens": 9}),

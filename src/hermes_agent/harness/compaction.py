@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ..models.meter import Meter
 from ..models.request import ModelRequest, Prefix, Transcript, characters_of
-from ..models.router import Router
+from ..models.router import Report, Router
 from ..types.base import Value
 from ..types.errors import HermesError
-from ..types.events import AssistantMessage, CallFinished, Compacted, Fragment, Message, Recorded, UserMessage
+from ..types.events import AnyEvent, AssistantMessage, CallFinished, Compacted, Fragment, Message, Recorded, UserMessage
 from ..types.text import head_and_tail, one_line
 from .metering import CHARACTERS_PER_TOKEN, tokens_of
 
@@ -67,7 +68,7 @@ def _cut(messages: Sequence[Message], start: int) -> Cut | None:
     return Cut(old=tuple(messages[:start]), kept=len(messages) - start) if start > 1 else None
 
 
-async def summarised(router: Router, cut: Cut, max_tokens: int) -> Compacted:
+async def summarised(router: Router, cut: Cut, max_tokens: int, report: Report, meter: Meter) -> Compacted:
     """The event that records a compaction: the model's summary, or a plain list when it gives none."""
     asked = UserMessage(text="\n\n".join(_rendered(message) for message in cut.old))
     request = ModelRequest(
@@ -77,7 +78,7 @@ async def summarised(router: Router, cut: Cut, max_tokens: int) -> Compacted:
         max_tokens=max_tokens,
     )
     try:
-        answer = await router.answer(request, lambda text: None, lambda called: None)
+        answer = await router.answer(request, lambda text: None, report, meter)
         summary, by = answer.text.strip(), "model"
     except HermesError as error:
         summary, by = "", f"list ({one_line(str(error), 120)})"
@@ -111,9 +112,10 @@ async def compact(turn: Turn) -> bool:
     cut = cut_of(list(transcript), int(window * harness.prompt.keep_share * CHARACTERS_PER_TOKEN))
     if cut is None:
         return False
-    event = await summarised(harness.router, cut, _SUMMARY_TOKENS)
+    attempts: list[AnyEvent] = []
+    event = await summarised(harness.router, cut, _SUMMARY_TOKENS, attempts.append, turn.meter)
     redacted = msgspec.structs.replace(event, summary=harness.redactor.redact(event.summary))
-    await turn.begin_epoch("compaction", [redacted])
+    await turn.begin_epoch("compaction", [*attempts, redacted])
     return True
 
 

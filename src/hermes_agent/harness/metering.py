@@ -62,7 +62,8 @@ class RunMeter:
         if not self._accounts:
             return request
         self._prices = self._facts(model)
-        if self._prices.input_usd is None and any(account.caps.usd for account in self._accounts):
+        unknown = self._prices.input_usd is None or self._prices.output_usd is None
+        if unknown and any(account.caps.usd for account in self._accounts):
             raise PriceUnknown(
                 f"the price of {model} is not known, and a money cap is set",
                 remedy=f"give it in models.yaml under models: {model}: input_usd and output_usd, per million tokens",

@@ -60,7 +60,7 @@ class Turn:
         self.record: RunRecord
         self.scene: CallScene
         self._frozen: FrozenPrefix
-        self._meter: Meter
+        self.meter: Meter
 
     @property
     def state(self) -> RunState:
@@ -119,7 +119,7 @@ class Turn:
             await harness.transcript(self.session.id, run.ordinal),
         )
         self.record.events += events
-        self._meter = harness.allowance.meter(harness.store.budgets, run.id, self.session.id)
+        self.meter = harness.allowance.meter(harness.store.budgets, run.id, self.session.id)
         started = self.state.started
         situation = Situation(
             request=self.state.request,
@@ -266,7 +266,7 @@ class Turn:
 
         try:
             answer = await self.harness.router.answer(
-                request, lambda text: self.harness.sink.text(self.run.id, text), report, self._meter
+                request, lambda text: self.harness.sink.text(self.run.id, text), report, self.meter
             )
         except HermesError:
             await self.commit(attempts)
@@ -281,12 +281,15 @@ class Turn:
         return wishes
 
     def _said(self, answer: ModelAnswer, calls: Sequence[ToolCall]) -> AssistantMessage:
-        """The answer as it is journaled: without secrets, also in the arguments of calls, which run as they came."""
+        """The answer as it is journaled: without secrets, also in the arguments of calls, which run as they came. What
+        a provider signed is dropped where its text did not stay as it was."""
         redactor = self.harness.redactor
-        kept = (msgspec.structs.replace(call, arguments=redactor.redact_json(call.arguments)) for call in calls)
+        kept = tuple(msgspec.structs.replace(call, arguments=redactor.redact_json(call.arguments)) for call in calls)
         held = msgspec.json.encode(answer.replay).decode()
-        replay = answer.replay if redactor.redact(held) == held else {}
-        return AssistantMessage(text=redactor.redact(answer.text), calls=tuple(kept), stop=answer.stop, replay=replay)
+        whole = redactor.redact(held) == held and kept == tuple(calls)
+        return AssistantMessage(
+            text=redactor.redact(answer.text), calls=kept, stop=answer.stop, replay=answer.replay if whole else {}
+        )
 
     def _ending(self, said: AssistantMessage, was_free: bool) -> list[AnyEvent]:
         surface = self.session.surface

@@ -77,15 +77,16 @@ class Exchange(Value, frozen=True, kw_only=True):
                     raise ModelError(ModelFailure.MALFORMED, f"the endpoint answered with {kind or 'no type'}: {said}")
                 begun = True
                 return await read(response.aiter_raw())
-        except (ModelError, BrokenStream, httpx.HTTPError) as error:
+        except ModelError as error:
+            error.billed = begun
+            raise
+        except (BrokenStream, httpx.HTTPError) as error:
             failed = self._failed(error)
             failed.billed = begun
             raise failed from error
 
-    def _failed(self, error: ModelError | BrokenStream | httpx.HTTPError) -> ModelError:
+    def _failed(self, error: BrokenStream | httpx.HTTPError) -> ModelError:
         """What went wrong, as the router wants it."""
-        if isinstance(error, ModelError):
-            return error
         if isinstance(error, BrokenStream):
             return ModelError(ModelFailure.MALFORMED, str(error))
         if isinstance(error, httpx.TimeoutException):

@@ -1,6 +1,8 @@
 """The real embedded model: what it answers, what it remembers, and how it is stopped."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -165,9 +167,9 @@ def test_a_conversation_longer_than_the_window_loses_its_oldest_steps(client: Lo
             AssistantMessage(text="", calls=(call,)),
             CallFinished(call_id=call.id, tool="read_file", status=CallStatus.OK, text=text),
         ]
-    request = msgspec.structs.replace(request_of(*said), max_tokens=8)
+    request = msgspec.structs.replace(request_of(*said), max_tokens=64)
     answer, _ = ask(client, request)
-    assert engine.window // 8 < answer.usage.input <= engine.window - 8
+    assert engine.window // 8 < answer.usage.input <= engine.window - 64
 
 
 def test_a_message_longer_than_the_window_is_refused(client: LocalModel) -> None:
@@ -241,3 +243,23 @@ def test_weights_that_are_cut_short_are_refused_with_a_remedy(files: LocalFiles,
         f"llama.cpp cannot load '{short}' "
         "(the file may be cut short or newer than the engine; fetch it again or upgrade xllamacpp)"
     )
+
+
+def test_a_program_that_ends_during_an_answer_ends_cleanly(files: LocalFiles) -> None:
+    program = """
+import asyncio, threading
+from hermes_agent.models.client import ProviderOptions
+from hermes_agent.models.providers.local import connect
+from hermes_agent.models.request import ModelRequest, Prefix, Transcript
+from hermes_agent.types.events import UserMessage
+
+loaded = threading.Event()
+client = connect(ProviderOptions(model="smollm2"), lambda line: loaded.set() if line.startswith("loaded") else None)
+long = Transcript([UserMessage(text="plums " * 1_500)])
+request = ModelRequest(prefix=Prefix(system="", tools=()), transcript=long)
+answering = lambda: asyncio.run(client.answer(request, lambda text: print("an answer")))
+threading.Thread(target=answering, daemon=True).start()
+loaded.wait()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr

@@ -12,9 +12,13 @@ import msgspec
 from hermes_agent.types.errors import ModelFailure
 from hermes_agent.types.trace import RunStatus
 from tests.endpoint import Calls, Fail, Fault, Reply, Text
-from tests.models.faulty import BOTH, FAILURES, RUNNABLE, TEXTS
+from tests.models.faulty import BOTH, FAILURES, RUNNABLE
+from tests.models.faulty import TEXTS as USUAL_TEXTS
 from tests.models.wires.rig import ATTEMPTS, STEPS, Told, Wire
 
+HUGE = 60_000
+"""A long answer, yet one that the smallest window holds, so that nothing has to be made shorter afterwards."""
+TEXTS = {**USUAL_TEXTS, Fault.HUGE_LINE: "x" * HUGE}
 HOPELESS = (ModelFailure.CONTEXT_TOO_LONG, ModelFailure.REFUSED)
 ELSEWHERE = (ModelFailure.AUTH, ModelFailure.QUOTA, ModelFailure.BAD_REQUEST)
 RESTING = (ModelFailure.AUTH, ModelFailure.QUOTA, ModelFailure.RATE_LIMIT)

@@ -81,7 +81,7 @@ class Told(msgspec.Struct, frozen=True):
 
 
 class WiresRig:
-    """Drives sessions against whatever `replies` says next. A refusing endpoint opens again when that was noticed."""
+    """Drives sessions against whatever `script` says next. A refusing endpoint opens again when that was noticed."""
 
     def __init__(self, home: Path) -> None:
         self.home = home

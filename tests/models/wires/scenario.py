@@ -7,7 +7,8 @@ import msgspec
 
 from hermes_agent.types.effort import Effort
 from tests.endpoint import Call, Calls, Fail, Fault, Reply, Text, Thinking
-from tests.models.faulty import FAILURES, FINAL, TEXTS
+from tests.models.faulty import FAILURES, FINAL
+from tests.models.wires.prediction import HUGE, TEXTS
 from tests.models.wires.rig import ATTEMPTS, Wire
 
 STALLS = (Fault.STALL, Fault.STALL_MIDWAY, Fault.STALL_BEFORE_HEADERS)
@@ -60,7 +61,7 @@ def _some(rng: random.Random, number: int, routes: int) -> Sequence[Reply]:
 
 
 def _spoil(fault: Fault) -> Fail:
-    return Fail(fault=fault, size=1_000_000)
+    return Fail(fault=fault, size=HUGE)
 
 
 def _thought(rng: random.Random) -> Thinking | None:

@@ -16,7 +16,7 @@ from tests.endpoint import Call, Calls, Endpoint, Fault, Reply, Text, Thinking, 
 from tests.endpoint.seals import call_seal, seal
 from tests.models.wires.rig import ATTEMPTS, Told, Wire, WiresRig, wire_of
 
-pytestmark = [pytest.mark.req("A15")]
+pytestmark = [pytest.mark.req("R8")]
 PAIRS = list(permutations(Wire, 2))
 SIGNING = {Wire.RESPONSES, Wire.GEMINI}
 """Formats that sign what a model thought also when nobody asked it to think."""

@@ -16,7 +16,7 @@ from tests.models.wires.scenario import scenario
 from tests.models.wires.sweep import observe
 
 RUNS = 1000 if os.environ.get("HERMES_TEST_FULL") == "1" else 50
-pytestmark = [pytest.mark.req("A15", "R14")]
+pytestmark = [pytest.mark.req("R8", "R14")]
 
 
 @pytest.fixture(scope="module")

@@ -190,7 +190,7 @@ async def _in_thread(work: Callable[[Callable[[], bool]], T]) -> T:
         finally:
             _post(loop, partial(_settle, result, outcome))
 
-    threading.Thread(target=run, name="hermes-local-model").start()
+    threading.Thread(target=run, name="hermes-local-model", daemon=False).start()
     try:
         return await result
     finally:

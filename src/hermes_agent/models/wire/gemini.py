@@ -98,9 +98,10 @@ class Writer:
             self._called(call, made) for call, made in zip(message.calls, self._book.make(message.calls), strict=True)
         ]
         replay = message.replay.get(WIRE)
-        unchanged = not any(call.problem for call in message.calls)
-        if isinstance(replay, dict) and replay.get("model") == self._model and unchanged:
-            return _replayed(message.text, calls, replay["parts"])
+        if isinstance(replay, dict) and replay.get("model") == self._model:
+            spoiled = {number for number, call in enumerate(message.calls) if call.problem}
+            parts = [_unsigned(part) if part.get("call") in spoiled else part for part in replay["parts"]]
+            return _replayed(message.text, calls, parts)
         if calls and self._signs:
             calls[0]["thoughtSignature"] = _UNSIGNED
         return [*([{"text": message.text}] if message.text else ()), *calls]
@@ -118,6 +119,11 @@ def _shown(data: str, image: Image) -> Block:
 
 def _response(made: str, name: str, told: dict[str, str]) -> Block:
     return {"functionResponse": {"id": made, "name": name, "response": told}}
+
+
+def _unsigned(part: dict[str, Any]) -> dict[str, Any]:
+    """A call whose arguments could not be read: what was signed is not what is sent back."""
+    return {**part, "signature": _UNSIGNED} if "signature" in part else part
 
 
 def _replayed(text: str, calls: list[Block], parts: list[dict[str, Any]]) -> list[Block]:

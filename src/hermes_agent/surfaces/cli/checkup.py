@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import platform
@@ -15,12 +16,13 @@ from ...config.load import Environment, config_path
 from ...config.settings import Settings, Verdict
 from ...models.catalog import clients, split_name
 from ...models.client import ProviderOptions
+from ...models.facts import resolve
 from ...store.backends.sqlite import NETWORK_FILE_SYSTEMS, Sqlite, file_system_of
 from ...store.database import Backend
 from ...store.open import Store
 from ...tools.sandbox.base import Sandbox
 from ...types.base import Value
-from ...types.errors import HermesError, StoreDamaged
+from ...types.errors import ConfigError, HermesError, StoreDamaged
 from ...types.tools import Capability
 from ...version import __version__
 from .console import amount
@@ -134,6 +136,8 @@ def _check_file(backend: Sqlite) -> Iterator[Check]:
 def check_model(environment: Environment, settings: Settings) -> Iterator[Check]:
     """Whether a model is configured and its provider is ready to be asked."""
     name = environment.model or settings.model.name
+    with contextlib.suppress(ConfigError):
+        name = resolve(name, environment.home)
     if not name:
         remedy = "set HERMES_MODEL or model.name to provider:model, such as openai:NAME; `hermes demo` needs none"
         yield Check(name="model", state=State.WARN, text="no model is configured", remedy=remedy)
@@ -152,7 +156,10 @@ async def check_endpoint(environment: Environment, settings: Settings) -> Check:
     """Whether the endpoint answers, and knows the key. Costs nothing: it asks for the list of models."""
     import httpx
 
-    provider, model = split_name(environment.model or settings.model.name or "none")
+    named = environment.model or settings.model.name or "none"
+    with contextlib.suppress(ConfigError):
+        named = resolve(named, environment.home)
+    provider, model = split_name(named)
     if provider != "openai":
         return good("endpoint", f"{provider} needs none")
     url = (environment.access.get("OPENAI_BASE_URL") or settings.model.base_url or _OPENAI_URL).rstrip("/") + "/models"
