@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import boto3  # type: ignore[import-untyped]
+import boto3
 import httpx
 import pytest
-from botocore.config import Config  # type: ignore[import-untyped]
-from botocore.exceptions import ClientError, EventStreamError  # type: ignore[import-untyped]
+from botocore.config import Config
+from botocore.exceptions import ClientError, EventStreamError
 
 from tests.endpoint import (
     Endpoint,

@@ -135,9 +135,9 @@ def test_the_log_is_bounded_and_shows_the_latest(tmp_path: Path) -> None:
 
 
 def test_looking_again_and_again_misses_nothing_while_the_log_turns_over(tmp_path: Path) -> None:
-    limits = ProcessLimits(output=OutputLimits(shown=1 << 20, kept=40_000))
+    limits = ProcessLimits(output=OutputLimits(shown=1 << 20, kept=80_000))
     context = Context(tmp_path, limits=limits)
-    command = "for n in $(seq 1 30); do seq -f 'ü%g' ${n}000 ${n}999; sleep 0.02; done"
+    command = "for n in $(seq 1 30); do seq -f 'ü%g' ${n}000 ${n}999; sleep 0.1; done"
 
     async def story() -> str:
         await context.processes.start(f"sleep 0.3; {command}", directory=tmp_path)

@@ -5,6 +5,7 @@ Answers are made one after the other because two at once would share the same co
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import os
 import secrets
@@ -74,11 +75,16 @@ class LoadedModel:
     def write(self, wish: Wish, stop: Callable[[], bool], on_piece: Callable[[str], None]) -> Generation:
         """Write an answer, piece by piece. Raises Overflow, Stopped, or ModelError."""
         with self._turn:
-            if stop():
+            if stop() or self._server is None:
                 raise Stopped("the answer is no longer wanted")
             listener = _Listener(self.window - wish.room, stop, on_piece)
             self._server.handle_chat_completions(_body(wish), listener)
         return listener.generation()
+
+    def close(self) -> None:
+        """Take the model out of memory, once the answer under way is over."""
+        with self._turn:
+            self._server = None
 
 
 class _Listener:
@@ -195,6 +201,13 @@ def _threads() -> int:
 _models: weakref.WeakValueDictionary[LocalFiles, LoadedModel] = weakref.WeakValueDictionary()
 _latest: list[LoadedModel] = []
 _loading = threading.Lock()
+
+
+@atexit.register
+def _end() -> None:
+    """Take models out of memory while the interpreter is whole: later the engine's own threads would crash it."""
+    for model in list(_models.values()):
+        model.close()
 
 
 def loaded(files: LocalFiles, progress: ProgressListener) -> LoadedModel:
