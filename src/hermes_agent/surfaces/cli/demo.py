@@ -17,6 +17,7 @@ import click
 import msgspec
 
 from ...types.errors import HermesError
+from ...types.text import one_line
 from .console import Console, print_json
 
 _TASK = """Prepare the shop's weekly note. Steps:
@@ -26,6 +27,7 @@ _TASK = """Prepare the shop's weekly note. Steps:
 4. terminal {"command": "echo sent >> outbox.txt; sleep 60"} verify read_file {"path": "outbox.txt"}
 5. read_file {"path": "total.txt"}
 """
+_WISH = "write hello to the file hello.txt"
 _PATIENCE = 30.0
 
 
@@ -76,7 +78,27 @@ class _Demo:
         resumed = self._start("resume", "--json", "--yes")
         out, _ = await asyncio.get_running_loop().run_in_executor(None, resumed.communicate)
         seconds = time.monotonic() - started
-        return self._told(self._facts(out, orphans, seconds))
+        facts = self._told(self._facts(out, orphans, seconds))
+        facts["embedded"] = await self._embedded()
+        self._say('Next: export OPENAI_API_KEY=…  then  hermes run --model openai:NAME "your task"')
+        return facts
+
+    async def _embedded(self) -> str:
+        """One exchange with the embedded model, where it is installed: what it called, or why it could not."""
+        self._say("4. One exchange with the embedded model: a real one, small, without key or network.", "bold")
+        process = self._start("run", _WISH, "--model", "local:smollm2", "--json")
+        out, _ = await asyncio.get_running_loop().run_in_executor(None, process.communicate)
+        try:
+            said = msgspec.json.decode(out)
+        except msgspec.MsgspecError:
+            said = {"error": "it gave no report"}
+        if "error" in said:
+            shown = f"left out: {said['error']} ({said.get('remedy', '')})"
+        else:
+            calls = "; ".join(f"{call['tool']} {call['input']}: {call['status']}" for call in said["calls"])
+            shown = f"{_WISH!r} → {calls or 'no call'}; it answered: {said['answer']}"
+        self._say(f"   {one_line(shown, 300)}")
+        return shown
 
     def _facts(self, out: bytes, orphans: list[int], seconds: float) -> dict[str, Any]:
         try:
@@ -103,7 +125,6 @@ class _Demo:
         self._say(f"   from restart to answer: {facts['seconds_to_finish']} s")
         verdict = "Nothing lost, nothing done twice." if facts["survived"] else "Something went wrong."
         self._say(verdict, "green" if facts["survived"] else "red")
-        self._say('Next: export OPENAI_API_KEY=…  then  hermes run --model openai:NAME "your task"')
         return facts
 
     def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
