@@ -9,7 +9,7 @@ import msgspec
 
 from ..config.settings import BudgetSettings
 from ..models.facts import ModelFacts, cost_usd
-from ..models.request import ModelRequest
+from ..models.request import ModelRequest, Prefix
 from ..store.budgets import Budgets
 from ..types.budget import Account, Amount, Caps, PriceUnknown, Scope
 from ..types.effort import Effort
@@ -122,12 +122,15 @@ class Allowance:
         self._budgets = budgets
         self._facts = facts
         self._clock = clock
+        self._windows: dict[str, int] = {}
         self.max_tokens = max_tokens
         self.effort = effort
 
     def window(self, model: str) -> int:
-        """How many tokens a request and its answer may have together."""
-        return self._facts(model).context_window
+        """How many tokens a request and its answer may have together; looked up once a run."""
+        if model not in self._windows:
+            self._windows[model] = self._facts(model).context_window
+        return self._windows[model]
 
     def effort_notes(self, model: str) -> list[AnyEvent]:
         """What the journal should know about the configured effort: that the model has no such level."""
@@ -140,11 +143,29 @@ class Allowance:
 
     def meter(self, store: Budgets, run_id: str, session_id: str) -> RunMeter:
         """The meter of one run."""
+        self._windows.clear()
         day = time.strftime("%Y-%m-%d", time.localtime(self._clock()))
         return RunMeter(store, accounts_for(self._budgets, run_id, session_id, day), self._facts, self._clock)
 
 
 def tokens_of(request: ModelRequest) -> int:
     """At most about how many tokens a request has. Counted from characters, on the high side."""
-    tools = sum(len(tool.name) + len(tool.description) + len(str(tool.parameters)) for tool in request.prefix.tools)
-    return (len(request.prefix.system) + tools + request.transcript.characters) // CHARACTERS_PER_TOKEN + 50
+    return (_fixed.characters(request.prefix) + request.transcript.characters) // CHARACTERS_PER_TOKEN + 50
+
+
+class _Fixed:
+    """The size of the prefix that was asked for last: it stays the same for a whole epoch."""
+
+    def __init__(self) -> None:
+        self._known: tuple[Prefix | None, int] = (None, 0)
+
+    def characters(self, prefix: Prefix) -> int:
+        known, size = self._known
+        if known is not prefix:
+            tools = sum(len(tool.name) + len(tool.description) + len(str(tool.parameters)) for tool in prefix.tools)
+            size = len(prefix.system) + tools
+            self._known = (prefix, size)
+        return size
+
+
+_fixed = _Fixed()

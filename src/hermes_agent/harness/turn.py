@@ -285,8 +285,8 @@ class Turn:
         a provider signed is dropped where its text did not stay as it was."""
         redactor = self.harness.redactor
         kept = tuple(msgspec.structs.replace(call, arguments=redactor.redact_json(call.arguments)) for call in calls)
-        held = msgspec.json.encode(answer.replay).decode()
-        whole = redactor.redact(held) == held and kept == tuple(calls)
+        held = msgspec.json.encode(answer.replay).decode() if answer.replay else ""
+        whole = kept == tuple(calls) and redactor.redact(held) == held
         return AssistantMessage(
             text=redactor.redact(answer.text), calls=kept, stop=answer.stop, replay=answer.replay if whole else {}
         )
