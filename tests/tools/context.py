@@ -1,7 +1,7 @@
 """A tool context made of the real parts, without a harness around it."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,8 +11,19 @@ from hermes_agent.store.blobs import BlobFolder
 from hermes_agent.tools.processes import ProcessLimits, ProcessTable
 from hermes_agent.tools.results import as_result
 from hermes_agent.tools.sandbox.direct import Direct
-from hermes_agent.tools.tool import declared_tool
-from hermes_agent.types.tools import Blobs, Person, Processes, SessionValues, Spawned, ToolResult
+from hermes_agent.tools.tool import Tool, declared_tool
+from hermes_agent.types.tools import (
+    Blobs,
+    Hit,
+    Person,
+    Processes,
+    SessionValues,
+    Spawned,
+    ToolResult,
+    ToolSpec,
+    WebAccess,
+    Workshop,
+)
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nowhere", "OPENAI_API_KEY": "sk-not-for-commands"}
 
@@ -69,6 +80,108 @@ class Values:
         self.kept[key] = value
 
 
+class Shelf:
+    """Some tools, called directly: what permission and journal do is tested with the harness."""
+
+    def __init__(self, context: "Context") -> None:
+        self._context = context
+        self.tools: dict[str, Tool] = {}
+        self.called: list[tuple[str, dict[str, Any]]] = []
+
+    def find(self, query: str, limit: int) -> list[ToolSpec]:
+        return [tool.spec for name, tool in self.tools.items() if query in name][:limit]
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        self.called.append((name, arguments))
+        tool = self.tools.get(name)
+        if tool is None:
+            return ToolResult(ok=False, error="unknown_tool", text=f"there is no tool {name!r}")
+        return as_result(await tool.run(tool.bind(arguments), self._context))
+
+
+class Kept:
+    """What lives as long as the session."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, Any] = {}
+
+    async def get(self, key: str, make: Callable[[], Awaitable[Any]]) -> Any:
+        if key not in self.made:
+            self.made[key] = await make()
+        return self.made[key]
+
+    async def drop(self, key: str) -> bool:
+        found = self.made.pop(key, None)
+        if found is not None:
+            await found.close()
+        return found is not None
+
+    async def close(self) -> None:
+        for key in list(self.made):
+            await self.drop(key)
+
+
+class Posted:
+    """An outbox in memory: the same key twice is one message."""
+
+    def __init__(self) -> None:
+        self.messages: dict[str, tuple[str, str, bool]] = {}
+
+    async def put(self, *, key: str, to: str, text: str, urgent: bool) -> str:
+        self.messages.setdefault(key, (to, text, urgent))
+        return key
+
+
+class Looking:
+    """A model that says the same about every picture."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[int, str, str]] = []
+
+    async def look(self, picture: bytes, media_type: str, question: str) -> ToolResult:
+        self.seen.append((len(picture), media_type, question))
+        return ToolResult(text="a picture")
+
+
+class Said:
+    """Earlier conversations."""
+
+    def __init__(self) -> None:
+        self.hits: list[Hit] = []
+
+    async def search(self, query: str, limit: int) -> list[Hit]:
+        return [hit for hit in self.hits if query in hit.text][:limit]
+
+
+class Planning:
+    """The plan of a request."""
+
+    def __init__(self) -> None:
+        self.proposed: list[tuple[tuple[str, ...], str]] = []
+
+    def steps(self) -> tuple[str, ...]:
+        return self.proposed[-1][0] if self.proposed else ()
+
+    async def propose(self, steps: Sequence[str], reason: str) -> None:
+        self.proposed.append((tuple(steps), reason))
+
+
+class NoWorkshop:
+    """Self-written tools are tested where they live."""
+
+    async def create(self, name: str, source: str) -> ToolResult:
+        raise NotImplementedError
+
+    async def edit(self, name: str, source: str) -> ToolResult:
+        raise NotImplementedError
+
+    async def rollback(self, name: str, version: int | None) -> ToolResult:
+        raise NotImplementedError
+
+    async def list(self) -> ToolResult:
+        raise NotImplementedError
+
+
 class Context:
     """Everything a tool may use. `workspace` is below `folder`, beside what the session keeps."""
 
@@ -81,12 +194,20 @@ class Context:
         self.idempotency_key = "key"
         self.blobs: Blobs = BlobFolder(folder / "blobs")
         self.journal = Journal()
-        self.table = ProcessTable(Direct(ENVIRONMENT), folder / "processes", self.blobs, limits)
+        self.table = ProcessTable(Direct(ENVIRONMENT), folder / "processes", self.blobs, self.workspace, limits)
         self.processes: Processes = self.table.for_call(self.journal.announce)
         self.person: Person = Answering(answer)
         self.values: SessionValues = Values()
         self.rerun = False
         self.before: Mapping[str, str] = {}
+        self.tools = Shelf(self)
+        self.resources = Kept()
+        self.web = WebAccess()
+        self.eyes = Looking()
+        self.conversations = Said()
+        self.outbox = Posted()
+        self.planner = Planning()
+        self.workshop: Workshop = NoWorkshop()
 
     async def call(self, function: object, **arguments: Any) -> ToolResult:
         """Call a tool the way the harness does: bound, run, and made a result."""

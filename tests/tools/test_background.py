@@ -162,7 +162,7 @@ from hermes_agent.tools.processes import ProcessTable
 from hermes_agent.tools.sandbox.direct import Direct
 
 folder, moment, kind = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-table = ProcessTable(Direct({}), folder / "processes", BlobFolder(folder / "blobs"))
+table = ProcessTable(Direct({}), folder / "processes", BlobFolder(folder / "blobs"), folder)
 
 async def announce(spawned):
     (folder / "journal").write_bytes(msgspec.json.encode(spawned))
@@ -225,7 +225,7 @@ def test_an_orphan_is_found_by_its_identity_and_ended(tmp_path: Path) -> None:
 @pytest.mark.req("R14")
 def test_a_background_command_outlives_the_agent_and_is_adopted(tmp_path: Path) -> None:
     spawned = crashed(tmp_path, "after", "start")
-    table = ProcessTable(Direct(ENVIRONMENT), tmp_path / "processes", BlobFolder(tmp_path / "blobs"))
+    table = ProcessTable(Direct(ENVIRONMENT), tmp_path / "processes", BlobFolder(tmp_path / "blobs"), tmp_path)
     context = Context(tmp_path)
     processes = table.for_call(context.journal.announce)
     assert table.adopt(spawned)

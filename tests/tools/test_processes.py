@@ -205,7 +205,10 @@ def test_output_that_finds_the_disk_full_is_cut_and_said(tmp_path: Path) -> None
 
 def test_limits_of_the_shell(tmp_path: Path) -> None:
     context = Context(tmp_path)
-    small = ProcessTable(Direct(ENVIRONMENT, cpu_seconds=1, file_bytes=1 << 20), tmp_path / "small", context.blobs)
+    direct = Direct(ENVIRONMENT, cpu_seconds=1, file_bytes=1 << 20)
+    small = ProcessTable(direct, tmp_path / "small", context.blobs, context.workspace)
+        Direct(ENVIRONMENT, cpu_seconds=1, file_bytes=1 << 20), tmp_path / "small", context.blobs, context.workspace
+    )
     processes = small.for_call(context.journal.announce)
     written = asyncio.run(processes.run("head -c 9000000 /dev/zero > big", directory=context.workspace, timeout=20))
     assert not written.ok

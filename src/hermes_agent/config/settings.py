@@ -91,6 +91,39 @@ def _default_permissions() -> dict[Capability, Verdict]:
     }
 
 
+class SandboxKind(StrEnum):
+    """Where commands run. `auto` takes bubblewrap, else Landlock; `none` must be asked for by name."""
+
+    AUTO = "auto"
+    BUBBLEWRAP = "bubblewrap"
+    LANDLOCK = "landlock"
+    CONTAINER = "container"
+    SSH = "ssh"
+    NONE = "none"
+
+
+class SandboxSettings(Group, frozen=True, kw_only=True):
+    """Which sandbox, and what one command may use in it. `readable` are further folders it may read."""
+
+    kind: SandboxKind = SandboxKind.AUTO
+    image: str = "docker.io/library/debian:stable-slim"
+    host: str = ""
+    memory_mb: Count = 4096
+    processes: Count = 512
+    cpu_seconds: Count = 3600
+    file_mb: Count = 8192
+    readable: tuple[str, ...] = ()
+
+
+class WebSettings(Group, frozen=True, kw_only=True):
+    """How the web is searched and reached. `allowed` are private addresses (host:port) that may be reached."""
+
+    search: str = "auto"
+    search_url: str = ""
+    allowed: tuple[str, ...] = ()
+    browser: str = ""
+
+
 class ApprovalSettings(Group, frozen=True, kw_only=True):
     """How long a question waits. No answer in time is no."""
 
@@ -127,6 +160,8 @@ class Settings(Group, frozen=True, kw_only=True):
     store: StoreSettings = StoreSettings()
     limits: LimitSettings = LimitSettings()
     permissions: dict[Capability, Verdict] = msgspec.field(default_factory=_default_permissions)
+    sandbox: SandboxSettings = SandboxSettings()
+    web: WebSettings = WebSettings()
     approvals: ApprovalSettings = ApprovalSettings()
     runtime: RuntimeSettings = RuntimeSettings()
     prompt: PromptSettings = PromptSettings()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from ..config.settings import BudgetSettings, LimitSettings
 from ..models.facts import ModelFacts
 from ..models.request import Transcript
@@ -99,10 +101,10 @@ class Harness:
         """Remember a conversation for the session's next turn."""
         self._transcripts[session_id] = (ordinal, transcript)
 
-    def processes(self, session_id: str) -> ProcessTable:
+    def processes(self, session: Session) -> ProcessTable:
         """The session's processes."""
-        if session_id not in self._tables:
-            self._tables[session_id] = ProcessTable(
-                self._sandbox, self.store.process_logs(session_id), self.blobs(session_id)
+        if session.id not in self._tables:
+            self._tables[session.id] = ProcessTable(
+                self._sandbox, self.store.process_logs(session.id), self.blobs(session.id), Path(session.workspace)
             )
-        return self._tables[session_id]
+        return self._tables[session.id]

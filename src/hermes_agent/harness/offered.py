@@ -6,6 +6,7 @@ function may still only ask for what it declared: commands need `shell`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..safety.guard import Watch, unwatched
@@ -45,17 +46,28 @@ class OfferedProcesses:
         self._processes = processes
         self._watch = watch
 
-    async def run(self, command: str, *, directory: Path, timeout: float, stdin: str = "") -> ToolResult:
+    async def run(
+        self,
+        command: str,
+        *,
+        directory: Path,
+        timeout: float,
+        stdin: str = "",
+        network: bool = False,
+        shared: Sequence[Path] = (),
+    ) -> ToolResult:
         """Run a command to its end or to the end of its time."""
-        self._permit()
+        self._permit(network)
         with unwatched():
-            return await self._processes.run(command, directory=directory, timeout=timeout, stdin=stdin)
+            return await self._processes.run(
+                command, directory=directory, timeout=timeout, stdin=stdin, network=network, shared=shared
+            )
 
-    async def start(self, command: str, *, directory: Path) -> ToolResult:
+    async def start(self, command: str, *, directory: Path, network: bool = False) -> ToolResult:
         """Start a command in the background."""
-        self._permit()
+        self._permit(network)
         with unwatched():
-            return await self._processes.start(command, directory=directory)
+            return await self._processes.start(command, directory=directory, network=network)
 
     async def poll(self, process: str) -> ToolResult:
         """What a background command printed since the last look."""
@@ -84,6 +96,8 @@ class OfferedProcesses:
         with unwatched():
             return await self._processes.list()
 
-    def _permit(self) -> None:
+    def _permit(self, network: bool = False) -> None:
         if Capability.SHELL not in self._watch.capabilities:
             self._watch.refuse("start a process", Capability.SHELL)
+        if network and Capability.NETWORK not in self._watch.capabilities:
+            self._watch.refuse("give a process the network", Capability.NETWORK)

@@ -137,7 +137,7 @@ class Turn:
             Belongings(
                 blobs=harness.blobs(self.session.id),
                 values=harness.store.values(self.session.id),
-                processes=harness.processes(self.session.id),
+                processes=harness.processes(self.session),
                 announce=self._announce,
             ),
         )

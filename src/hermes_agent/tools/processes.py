@@ -8,7 +8,7 @@ import errno
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..types.base import Value
@@ -17,7 +17,7 @@ from ..types.ids import new_id
 from ..types.text import head_and_tail, one_line
 from ..types.tools import Announce, Blobs, Spawned, ToolResult
 from .sandbox.background import Background, BackgroundFiles, recorded
-from .sandbox.base import Sandbox
+from .sandbox.base import Boundary, Sandbox
 from .sandbox.gate import Gated, spawn
 from .sandbox.identity import Life, end_group
 from .sandbox.output import Capture, OutputLimits, PipeReader
@@ -40,10 +40,13 @@ class ProcessLimits(Value, frozen=True, kw_only=True):
 class ProcessTable:
     """Runs commands in a sandbox. `folder` belongs to the session and holds what background commands leave there."""
 
-    def __init__(self, sandbox: Sandbox, folder: Path, blobs: Blobs, limits: ProcessLimits | None = None) -> None:
+    def __init__(
+        self, sandbox: Sandbox, folder: Path, blobs: Blobs, workspace: Path, limits: ProcessLimits | None = None
+    ) -> None:
         self.sandbox = sandbox
         self.folder = folder
         self.blobs = blobs
+        self.workspace = workspace
         self.limits = limits or ProcessLimits()
         self._background: dict[str, Background] = {}
         self._recalled = False
@@ -101,6 +104,10 @@ class ProcessTable:
             entry.files.describe(spawned)
         return entry
 
+    def boundary(self, directory: Path, *, network: bool, shared: Sequence[Path] = ()) -> Boundary:
+        """What a command of this session may reach."""
+        return Boundary(workspace=self.workspace, directory=directory, network=network, shared=tuple(shared))
+
     def make_folder(self) -> None:
         """Private to the user: logs may hold anything."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -124,7 +131,16 @@ class CallProcesses:
         self._table = table
         self._announce = announce
 
-    async def run(self, command: str, *, directory: Path, timeout: float, stdin: str = "") -> ToolResult:
+    async def run(
+        self,
+        command: str,
+        *,
+        directory: Path,
+        timeout: float,
+        stdin: str = "",
+        network: bool = False,
+        shared: Sequence[Path] = (),
+    ) -> ToolResult:
         """Run a command to its end, or to the end of its time: then it is ended with everything it started."""
         table, name = self._table, new_id()
         table.make_folder()
@@ -132,22 +148,24 @@ class CallProcesses:
         if stdin:
             source.write_text(stdin, errors="replace")
         capture = Capture(table.folder / f"{name}.out", table.limits.output)
+        boundary = table.boundary(directory, network=network, shared=shared)
         try:
-            return await self._run(name, command, directory, timeout, source, capture)
+            return await self._run(name, command, boundary, timeout, source, capture)
         finally:
             capture.discard()
             if stdin:
                 source.unlink(missing_ok=True)
 
     async def _run(
-        self, name: str, command: str, directory: Path, timeout: float, source: Path, capture: Capture
+        self, name: str, command: str, boundary: Boundary, timeout: float, source: Path, capture: Capture
     ) -> ToolResult:
         read_end, write_end = os.pipe()
         try:
-            gated = self._spawn(name, self._table.sandbox.wrap(command, directory), directory, source, write_end)
+            argv = self._table.sandbox.wrap(command, boundary)
+            gated = self._spawn(name, argv, boundary.directory, source, write_end)
         except OSError as error:
             os.close(read_end)
-            return _not_started(error, directory)
+            return _not_started(error, boundary.directory)
         finally:
             os.close(write_end)
         reader = PipeReader(read_end, capture)
@@ -181,14 +199,15 @@ class CallProcesses:
             notes.append(_PIPE_HELD)
         return notes
 
-    async def start(self, command: str, *, directory: Path) -> ToolResult:
+    async def start(self, command: str, *, directory: Path, network: bool = False) -> ToolResult:
         """Start a command in the background and give its name. It outlives a crash of the agent."""
         table = self._table
         running = sum(entry.life() is Life.ALIVE for entry in table.entries())
         if running >= table.limits.background:
             return _failed("too_many", f"{running} background processes run already; kill one first")
         name, files = table.claim()
-        argv = files.keeper(table.sandbox.wrap(command, directory), table.limits.output.kept)
+        boundary = table.boundary(directory, network=network)
+        argv = files.keeper(table.sandbox.wrap(command, boundary), table.limits.output.kept)
         try:
             files.prepare()
             mark = f"{new_id()}-{name}"

@@ -9,13 +9,13 @@ import inspect
 import queue
 import threading
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
 
 from ..types.errors import UsageError
-from ..types.tools import Capability, Effect, ToolContext, ToolSpec
+from ..types.tools import Capability, Effect, Label, ToolContext, ToolSpec
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _CONTEXT = "context"
@@ -151,11 +151,15 @@ def tool(
     timeout: float = 60.0,
     replaces: Iterable[str] = (),
     name: str = "",
+    labels: Iterable[str] | None = None,
+    destinations: Iterable[str] = (),
+    unlocks: Mapping[str, str] | None = None,
+    rare: bool = False,
 ) -> Callable[[Function], Function]:
     """Declare a function to be a tool. Its docstring is the description, its signature the schema.
 
     Parameters are described by `Annotated[type, "what it is"]`. A parameter named `context` is not shown to the
-    model and receives the ToolContext. `replaces` names parameters that hold paths of files the call overwrites.
+    model and receives the ToolContext. The other declarations are those of ToolSpec.
     """
 
     def declare(function: Function) -> Function:
@@ -168,7 +172,14 @@ def tool(
             timeout=timeout,
         )
         family = function.__module__.rpartition(".")[2]
-        function.__hermes_tool__ = declared.with_spec(replaces=tuple(replaces), family=family)  # type: ignore[attr-defined]
+        function.__hermes_tool__ = declared.with_spec(  # type: ignore[attr-defined]
+            replaces=tuple(replaces),
+            family=family,
+            labels=None if labels is None else frozenset(map(Label, labels)),
+            destinations=tuple(destinations),
+            unlocks={parameter: _capability(name) for parameter, name in (unlocks or {}).items()},
+            rare=rare,
+        )
         return function
 
     return declare

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from .base import Value
 
@@ -32,12 +32,23 @@ class Capability(StrEnum):
     SELF_MODIFY = "self_modify"
 
 
+class Label(StrEnum):
+    """What is known about a text: written by strangers, or belonging to the user alone."""
+
+    UNTRUSTED = "untrusted"
+    PRIVATE = "private"
+
+
 class ToolSpec(Value, frozen=True, kw_only=True):
     """Everything the harness and the model need to know about a tool without importing it.
 
     `capabilities` is None when the author declared nothing. Undeclared is not the same as declared empty:
     an undeclared tool is asked about, runs alone, and counts as `effect="once"`. `replaces` names the parameters
     that hold paths of files the call overwrites: their digests are journaled with the intent.
+
+    `labels` is what every result of the tool carries; None means what its capabilities suggest. `destinations` names
+    the parameters that say where something goes. `unlocks` names parameters that need one more capability when they
+    are given and true. A `rare` tool is not in the prompt: the model finds it with `tool_search`.
     """
 
     name: str
@@ -49,6 +60,10 @@ class ToolSpec(Value, frozen=True, kw_only=True):
     timeout: float = 60.0
     family: str = "custom"
     replaces: tuple[str, ...] = ()
+    labels: frozenset[Label] | None = None
+    destinations: tuple[str, ...] = ()
+    unlocks: dict[str, Capability] = {}
+    rare: bool = False
 
 
 class ToolCall(Value, frozen=True, kw_only=True):
@@ -64,7 +79,9 @@ class ToolResult(Value, frozen=True, kw_only=True):
     """What a call gives back. A failure is data for the model, not an exception.
 
     `error` is a short class such as `not_found` or `timeout`; `transient` says that the same call may work later.
-    `blob` names the whole output where `text` holds only its head and tail.
+    `blob` names the whole output where `text` holds only its head and tail. `labels` are added to those of the tool
+    where only the call knows, such as a file that came from outside; `origin` says where the text came from: an
+    address, a path, a sender.
     """
 
     ok: bool = True
@@ -72,6 +89,8 @@ class ToolResult(Value, frozen=True, kw_only=True):
     error: str = ""
     transient: bool = False
     blob: str = ""
+    labels: frozenset[Label] = frozenset()
+    origin: str = ""
 
 
 class ProcessIdentity(Value, frozen=True, kw_only=True):
@@ -114,11 +133,24 @@ class Blobs(Protocol):
 
 
 class Processes(Protocol):
-    """Starts commands in the sandbox. A command begins only after its identity was journaled."""
+    """Starts commands in the sandbox. A command begins only after its identity was journaled.
 
-    async def run(self, command: str, *, directory: Path, timeout: float, stdin: str = "") -> ToolResult: ...
+    `network` lets a command out of the sandbox's closed network; whoever passes it has the capability. `shared` are
+    folders beside the workspace that the command may use, such as one with a socket in it.
+    """
 
-    async def start(self, command: str, *, directory: Path) -> ToolResult: ...
+    async def run(
+        self,
+        command: str,
+        *,
+        directory: Path,
+        timeout: float,
+        stdin: str = "",
+        network: bool = False,
+        shared: Sequence[Path] = (),
+    ) -> ToolResult: ...
+
+    async def start(self, command: str, *, directory: Path, network: bool = False) -> ToolResult: ...
 
     async def poll(self, process: str) -> ToolResult: ...
 
@@ -143,6 +175,93 @@ class SessionValues(Protocol):
     async def get(self, key: str) -> str | None: ...
 
     async def set(self, key: str, value: str) -> None: ...
+
+
+class Toolbox(Protocol):
+    """The other tools, for a tool that works with tools. A call made here is permitted, journaled and labelled as if
+    the model had made it, but its result goes to the caller instead of the conversation."""
+
+    def find(self, query: str, limit: int) -> Sequence[ToolSpec]: ...
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult: ...
+
+
+Made = TypeVar("Made", bound="Closing")
+
+
+class Closing(Protocol):
+    """Something that must be closed."""
+
+    async def close(self) -> None: ...
+
+
+class Resources(Protocol):
+    """Things that live as long as the session is open in this process, such as a browser. They do not survive it."""
+
+    async def get(self, key: str, make: Callable[[], Awaitable[Made]]) -> Made: ...
+
+    async def drop(self, key: str) -> bool: ...
+
+
+class WebAccess(Value, frozen=True, kw_only=True):
+    """How the web may be reached. `allowed` are host:port pairs that may be private, such as a local test server.
+
+    `search` names the back end; its address and key come from the configuration.
+    """
+
+    search: str = "auto"
+    search_url: str = ""
+    search_key: str = ""
+    allowed: frozenset[str] = frozenset()
+    browser: str = ""
+    user_agent: str = ""
+
+
+class Eyes(Protocol):
+    """A model that can look at pictures. Spends the run's budget."""
+
+    async def look(self, picture: bytes, media_type: str, question: str) -> ToolResult: ...
+
+
+class Hit(Value, frozen=True, kw_only=True):
+    """One place where earlier conversations match a search."""
+
+    session_id: str
+    title: str
+    at: float
+    text: str
+
+
+class Conversations(Protocol):
+    """What was said before, in this and other sessions."""
+
+    async def search(self, query: str, limit: int) -> Sequence[Hit]: ...
+
+
+class Outbox(Protocol):
+    """Where messages to people wait for the surface that delivers them. The same key twice is one message."""
+
+    async def put(self, *, key: str, to: str, text: str, urgent: bool) -> str: ...
+
+
+class Planner(Protocol):
+    """The active plan of this request: proposed by the model, journaled, gone when the request is answered."""
+
+    def steps(self) -> Sequence[str]: ...
+
+    async def propose(self, steps: Sequence[str], reason: str) -> None: ...
+
+
+class Workshop(Protocol):
+    """Tools that the agent writes itself, in its own folder, with a history."""
+
+    async def create(self, name: str, source: str) -> ToolResult: ...
+
+    async def edit(self, name: str, source: str) -> ToolResult: ...
+
+    async def rollback(self, name: str, version: int | None) -> ToolResult: ...
+
+    async def list(self) -> ToolResult: ...
 
 
 class ToolContext(Protocol):
@@ -173,3 +292,27 @@ class ToolContext(Protocol):
     @property
     def before(self) -> Mapping[str, str]:
         """Digests of the files this call is about to replace, as they were when its intent was journaled."""
+
+    @property
+    def tools(self) -> Toolbox: ...
+
+    @property
+    def resources(self) -> Resources: ...
+
+    @property
+    def web(self) -> WebAccess: ...
+
+    @property
+    def eyes(self) -> Eyes: ...
+
+    @property
+    def conversations(self) -> Conversations: ...
+
+    @property
+    def outbox(self) -> Outbox: ...
+
+    @property
+    def planner(self) -> Planner: ...
+
+    @property
+    def workshop(self) -> Workshop: ...

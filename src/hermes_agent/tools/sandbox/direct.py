@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
+
+from .base import Boundary
 
 _KEPT = frozenset(("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR"))
 _FIXED = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
@@ -35,7 +36,7 @@ class Direct:
         block = 1024 if self._shell == _BASH else 512
         self._prelude = f"ulimit -c 0; ulimit -t {cpu_seconds}; ulimit -f {file_bytes // block}; "
 
-    def wrap(self, command: str, directory: Path) -> list[str]:
+    def wrap(self, command: str, boundary: Boundary) -> list[str]:
         """The limits stand on the command's own first line, so that the line numbers in its messages stay right."""
         return [self._shell, "-c", self._prelude + command]
 
