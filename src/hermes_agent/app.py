@@ -13,6 +13,7 @@ from .config.settings import Settings
 from .harness.calls import Calls
 from .harness.harness import Harness
 from .harness.metering import Allowance
+from .harness.permits import Permits
 from .harness.prompt import PromptBuilder
 from .models.catalog import clients, split_name
 from .models.client import ModelClient, ProviderOptions
@@ -67,7 +68,7 @@ class App:
         self.store = store
         self.parts = parts
         self.registry = Registry(builtin_tools() if parts.builtin_tools else ())
-        self.policy = Policy(settings.permissions)
+        self.policy = Policy(settings.permissions, confined=lambda: self.sandbox.confines)
         self.redactor = Redactor(environment.secrets)
         self.log = LogFile(environment.home / "logs" / "hermes.log")
         self.log.note("store_opened", database=store.database.backend.name, notices=list(store.notices))
@@ -137,10 +138,11 @@ class App:
     def _harness(self, model: str, base_url: str) -> Harness:
         settings = self.settings
         advisor = self.parts.advisor or SilentAdvisor()
+        permits = Permits(self.policy, settings.approvals.timeout, settings.approvals.tainted)
         harness = Harness(
             self.store,
             Router(self._routes(model, base_url), settings.model.attempts, settings.model.retry_wait),
-            Calls(self.registry, self.policy, advisor, self.redactor, settings.limits, settings.approvals.timeout),
+            Calls(self.registry, permits, advisor, self.redactor, settings.limits),
             PromptBuilder(
                 self.store.prefixes,
                 self.registry,
@@ -195,7 +197,7 @@ class App:
             self.log.note("sessions_erased", count=len(tidied), days=self.settings.retention.days)
         await self.engine.close()
         for harness in self._harnesses.values():
-            await harness.router.close()
+            await harness.close()
         self.store.close()
 
 

@@ -70,9 +70,10 @@ class Rig:
         self.configure()
 
     def configure(self, **sections: dict[str, Any]) -> None:
-        """Write the configuration file; the store's URL is always in it."""
+        """Write the configuration file; the store's URL is always in it, and commands are not confined unless asked."""
         store = {"url": self.url, **sections.pop("store", {})}
-        (self.home / "config.yaml").write_text(yaml.safe_dump({"store": store, **sections}))
+        whole = {"store": store, "sandbox": {"kind": "none"}, **sections}
+        (self.home / "config.yaml").write_text(yaml.safe_dump(whole))
 
     def agent(
         self,

@@ -58,12 +58,12 @@ def spent(agent: Agent, scope: Scope, key: str) -> Amount:
 @pytest.mark.req("B4")
 def test_a_run_that_would_spend_ten_times_its_cap_stops_before_it(home: Path) -> None:
     model = Priced()
-    agent = agent_with(home, model, "run_usd: 10")
+    agent = agent_with(home, model, "run_usd: 11")
     result = agent.run("count")
     paid = spent(agent, Scope.RUN, result.run_id)
     agent.close()
     assert (result.status, "raise budgets.run_usd" in result.reason) == (RunStatus.FAILED, True)
-    assert 5 < paid.usd <= 10
+    assert 5 < paid.usd <= 11
     assert model.limits[0] == 1000
     assert 0 < model.limits[-1] < 1000
 

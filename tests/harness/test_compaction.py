@@ -24,8 +24,8 @@ from hermes_agent.types.tools import ToolCall
 from hermes_agent.types.trace import CallStatus, RunStatus
 from tests.harness.rig import events
 
-FACTS = "models:\n  'talker:m': {context_window: 4000, max_output: 100}\n"
-BIG = "x" * 900
+FACTS = "models:\n  'talker:m': {context_window: 8000, max_output: 100}\n"
+BIG = "x" * 1800
 
 
 class Talker:

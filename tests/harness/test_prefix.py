@@ -21,7 +21,7 @@ from hermes_agent.store.open import Store
 from hermes_agent.tools.registry import Registry
 from hermes_agent.tools.tool import Tool
 from hermes_agent.types.advice import Section, SessionView
-from hermes_agent.types.events import PrefixFrozen
+from hermes_agent.types.events import Fragment, PrefixFrozen
 from tests.harness.rig import Rig, Witness, call, calling, events, of, saying
 
 VIEW = SessionView(session_id="s", workspace="/w", surface="test", model="scripted:m")
@@ -151,20 +151,33 @@ def test_every_new_epoch_says_why(rig: Rig) -> None:
     first = agent.run("one")
     agent.register_tool(tool("look_again"))
     more = agent.run("two")
-    agent.register_tool(tool("look_again", "Look again, more closely."))
+    agent.register_tool(tool("look", "Look more closely."))
     changed = agent.run("three")
     same = agent.run("four")
     agent.close()
     rig.configure(prompt={"cache_minutes": 0})
-    idle = rig.agent(script, [tool("look"), tool("look_again", "Look again, more closely.")])
+    idle = rig.agent(script, [tool("look", "Look more closely."), tool("look_again")])
     late = idle.run("five", session=first.session_id)
     assert [frozen(idle, run) for run in (first, more, changed, same, late)] == [
         (1, "new session"),
+        (1, ""),
         (2, "other tools"),
-        (3, "other tools"),
-        (3, ""),
-        (4, "idle beyond the cache's life"),
+        (2, ""),
+        (3, "idle beyond the cache's life"),
     ]
+
+
+@pytest.mark.req("R9")
+def test_a_tool_that_comes_late_is_announced_once_behind_the_transcript(rig: Rig) -> None:
+    witness = Witness([saying(text) for text in "abc"])
+    agent = rig.agent(witness, [tool("look")])
+    first = agent.run("one")
+    agent.register_tool(tool("look_again"))
+    second, third = agent.run("two"), agent.run("three")
+    announced = [of(Fragment, events(agent, run)) for run in (first, second, third)]
+    text = "New tools: `look_again`. tool_search describes them, use_tool calls them."
+    assert announced == [[], [Fragment(source="tools", text=text)], []]
+    assert len({frozen(agent, run)[0] for run in (first, second, third)}) == 1
 
 
 @pytest.mark.req("R9")

@@ -23,10 +23,10 @@ class Somebody:
         self._answers = list(answers)
         self._seconds = seconds
 
-    async def approve(self, question: Question) -> Answer:
-        self.questions.append(question)
+    async def approve(self, questions: Sequence[Question]) -> Sequence[Answer]:
+        self.questions += questions
         await asyncio.sleep(self._seconds)
-        return self._answers.pop(0)
+        return [self._answers.pop(0) for _ in questions]
 
     async def choose(self, question: str, choices: Sequence[str]) -> str | None:
         return None
@@ -157,7 +157,7 @@ def test_no_answer_in_time_is_no(local_rig: Rig) -> None:
 def test_an_undeclared_tool_is_asked_about_and_a_declared_one_is_vouched_for(rig: Rig) -> None:
     log: list[str] = []
     person = Somebody(Answer.YES)
-    tools = [tool(log, "undeclared"), tool(log, "declared", ["network", "shell", "secrets"])]
+    tools = [tool(log, "undeclared"), tool(log, "declared", ["shell", "secrets"])]
     script = [calling(call("declared", text="d")), calling(call("undeclared", text="u")), saying("done")]
     result = (agent := rig.agent(script, tools, approver=person)).run("both")
     assert [status for _, status, _ in results(agent, result)] == ["ok", "ok"]

@@ -64,6 +64,7 @@ def test_a_command_of_any_length_and_kind_gives_a_result(tmp_path: Path) -> None
     context = Context(tmp_path)
     assert ran(context, "echo " + "x" * 200_000).error == "too_long"
     assert ran(context, "echo 'unbalanced").error == "exit_2"
+    assert ran(context, "echo \0").error == "invalid"
     assert ran(context, "printf '\\377\\000\\n'").text == "\ufffd\0"
     assert ran(context, "# only a comment").ok
 
@@ -207,8 +208,6 @@ def test_limits_of_the_shell(tmp_path: Path) -> None:
     context = Context(tmp_path)
     direct = Direct(ENVIRONMENT, cpu_seconds=1, file_bytes=1 << 20)
     small = ProcessTable(direct, tmp_path / "small", context.blobs, context.workspace)
-        Direct(ENVIRONMENT, cpu_seconds=1, file_bytes=1 << 20), tmp_path / "small", context.blobs, context.workspace
-    )
     processes = small.for_call(context.journal.announce)
     written = asyncio.run(processes.run("head -c 9000000 /dev/zero > big", directory=context.workspace, timeout=20))
     assert not written.ok

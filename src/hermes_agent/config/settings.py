@@ -21,9 +21,13 @@ class Group(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Verdict(StrEnum):
-    """What happens when a tool wants to use a capability. With nobody to ask, `ask` is `deny`."""
+    """What happens when a tool wants to use a capability. With nobody to ask, `ask` is `deny`.
+
+    `confined` is for commands: allowed where a sandbox holds them and nothing about them is alarming, else asked.
+    """
 
     ALLOW = "allow"
+    CONFINED = "confined"
     ASK = "ask"
     DENY = "deny"
 
@@ -86,7 +90,7 @@ def _default_permissions() -> dict[Capability, Verdict]:
     return {
         Capability.FILES_READ: Verdict.ALLOW,
         Capability.FILES_WRITE: Verdict.ALLOW,
-        Capability.SHELL: Verdict.ASK,
+        Capability.SHELL: Verdict.CONFINED,
         Capability.NETWORK: Verdict.ASK,
     }
 
@@ -125,9 +129,11 @@ class WebSettings(Group, frozen=True, kw_only=True):
 
 
 class ApprovalSettings(Group, frozen=True, kw_only=True):
-    """How long a question waits. No answer in time is no."""
+    """How long a question waits: no answer in time is no. `tainted` is for calls that strangers' text may have caused:
+    `ask` needs a person also with `--yes`."""
 
     timeout: Seconds = 300.0
+    tainted: Verdict = Verdict.ASK
 
 
 class RuntimeSettings(Group, frozen=True, kw_only=True):

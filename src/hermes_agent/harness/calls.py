@@ -7,44 +7,31 @@ import contextlib
 import difflib
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from ..config.settings import LimitSettings, Verdict
-from ..safety.approvals import Answer, Approver, ask, call_digest, question_for
-from ..safety.guard import Watch, watched
+from ..safety.approvals import call_digest
+from ..safety.guard import Watch, unwatched, watched
 from ..safety.paths import Scope, digest
-from ..safety.permissions import Policy
 from ..safety.redact import Redactor
-from ..tools.processes import ProcessTable
+from ..safety.taint import labels_of
 from ..tools.registry import Registry
 from ..tools.results import as_result, capped, error_text
 from ..tools.tool import ArgumentProblem, Tool
-from ..types.advice import Advisor, Failure, Situation
+from ..types.advice import Advisor, Failure
 from ..types.base import Value
 from ..types.errors import HermesError, PermissionRefused
 from ..types.events import AnyEvent, CallFinished, CallIntended, Decided
-from ..types.tools import (
-    Blobs,
-    Capability,
-    Effect,
-    Person,
-    Processes,
-    SessionValues,
-    Spawned,
-    ToolCall,
-    ToolResult,
-    ToolSpec,
-)
+from ..types.tools import Capability, Effect, Label, ToolCall, ToolResult, ToolSpec
 from ..types.trace import CallStatus
 from .limits import Choice, FailedCall, backoff, decide
-from .offered import OfferedBlobs, OfferedProcesses
-from .state import RunState
+from .permits import Permits
+from .scene import CallContext, CallScene, Record
+from .toolbox import NestedTools
 
-Record = Callable[[Sequence[AnyEvent]], Awaitable[None]]
 IN_DOUBT = "interrupted; the effect may have happened; verify before repeating"
 
 
@@ -62,52 +49,9 @@ class Wish(Value, frozen=True, kw_only=True):
         """The tool's declaration."""
         return self.tool.spec
 
-
-class CallScene:
-    """Where a call happens: the run's state and everything a tool may be handed."""
-
-    def __init__(
-        self,
-        run_id: str,
-        session_id: str,
-        workspace: Path,
-        state: RunState,
-        situation: Situation,
-        approver: Approver,
-        belongings: Belongings,
-    ) -> None:
-        self.run_id = run_id
-        self.session_id = session_id
-        self.workspace = workspace
-        self.state = state
-        self.situation = situation
-        self.approver = approver
-        self.belongings = belongings
-
-
-class Belongings(Value, frozen=True, kw_only=True):
-    """What a session owns: its blobs, its small values, its processes, and how a spawned one is journaled."""
-
-    blobs: Blobs
-    values: SessionValues
-    processes: ProcessTable
-    announce: Callable[[str, Spawned], Awaitable[None]]
-
-
-class CallContext:
-    """What one running tool is handed. See types/tools.py for the contract."""
-
-    def __init__(self, scene: CallScene, wish: Wish, earlier: CallIntended | None, watch: Watch) -> None:
-        self.workspace = scene.workspace
-        self.idempotency_key = f"{scene.run_id}:{wish.call.id}"
-        self.values = scene.belongings.values
-        self.person: Person = scene.approver
-        self.rerun = earlier is not None
-        self.before: Mapping[str, str] = earlier.before if earlier else {}
-        blobs, announce = scene.belongings.blobs, scene.belongings.announce
-        processes = scene.belongings.processes.for_call(lambda spawned: announce(wish.call.id, spawned))
-        self.blobs: Blobs = blobs if wish.trusted else OfferedBlobs(blobs)
-        self.processes: Processes = processes if wish.trusted else OfferedProcesses(processes, watch)
+    def missing(self, scene: CallScene) -> str:
+        """The tool that must have succeeded before this one and has not."""
+        return next((name for name in self.spec.needs if name not in scene.state.succeeded), "")
 
 
 class Calls:
@@ -116,25 +60,24 @@ class Calls:
     def __init__(
         self,
         registry: Registry,
-        policy: Policy,
+        permits: Permits,
         advisor: Advisor,
         redactor: Redactor,
         limits: LimitSettings,
-        approval_timeout: float = 300.0,
         rng: random.Random | None = None,
     ) -> None:
         self.registry = registry
-        self.policy = policy
+        self.permits = permits
         self._advisor = advisor
         self.redactor = redactor
         self._limits = limits
-        self._approval_timeout = approval_timeout
         self._rng = rng or random.Random()
 
     def examine(self, call: ToolCall, scene: CallScene) -> Wish | CallFinished:
         """The call as something that can be run, or the result that says why not. Has no effect."""
         if call.problem:
             return _refused(call, CallStatus.ERROR, "bad_arguments", call.problem)
+        call = call.meant()
         spec = self.registry.spec(call.name)
         if spec is None:
             return _refused(call, CallStatus.ERROR, "unknown_tool", self._unknown(call.name))
@@ -164,36 +107,36 @@ class Calls:
         if known is None:
             return None
         text = f"{known.text}\n[the same call was answered before in this turn; nothing has changed since]"
-        return CallFinished(call_id=wish.call.id, tool=wish.call.name, status=CallStatus.OK, text=text, blob=known.blob)
+        return msgspec.structs.replace(known, call_id=wish.call.id, text=text, duration_ms=0.0, refusals=(), parent="")
 
-    def must_ask(self, wish: Wish, scene: CallScene) -> bool:
-        """Whether a person decides about this call."""
-        return self.policy.judge(wish.spec, scene.session_id).verdict is Verdict.ASK
+    def is_free(self, wish: Wish, scene: CallScene) -> bool:
+        """Whether the call may run without anybody deciding about it."""
+        allowed = self.permits.ruling(wish.spec, wish.call, scene).verdict is Verdict.ALLOW
+        return allowed and not wish.spec.needs
 
-    async def permit(self, wish: Wish, scene: CallScene) -> list[AnyEvent]:
-        """Nothing when the call may run; else the events that record the refusal."""
-        missing = [name for name in wish.spec.needs if name not in scene.state.succeeded]
-        if missing:
-            return [
-                _refused(wish.call, CallStatus.REFUSED, "needs", f"call {missing[0]} first: {wish.spec.name} needs it")
-            ]
-        ruling = self.policy.judge(wish.spec, scene.session_id)
-        if ruling.verdict is Verdict.ALLOW:
-            return []
-        answer = Answer.NO
-        if ruling.verdict is Verdict.ASK:
-            question = question_for(wish.spec.name, wish.call.arguments, scene.workspace, ruling.reason)
-            answer = await ask(scene.approver, question, self._approval_timeout)
-        if answer is Answer.SESSION:
-            self.policy.grant(scene.session_id, wish.spec.name)
-        if answer is not Answer.NO:
-            return []
-        text = f"not permitted: {ruling.reason}"
-        decided = Decided(subject="permission", choice="refuse", reason=ruling.reason, call_id=wish.call.id)
-        return [decided, _refused(wish.call, CallStatus.REFUSED, "not_permitted", text)]
+    async def ask_about(self, wishes: Sequence[Wish], scene: CallScene) -> None:
+        """Ask a person once about all of these calls that need one as things stand."""
+        await self.permits.ask_about([(wish.spec, wish.call) for wish in wishes if not wish.missing(scene)], scene)
 
-    def intent(self, wish: Wish, scene: CallScene) -> CallIntended:
-        """What is journaled before the call has any effect."""
+    async def permit(self, wish: Wish, scene: CallScene) -> tuple[CallFinished | None, list[AnyEvent]]:
+        """The result of a call that may not run, else None; and what the journal keeps of the decision."""
+        if missing := wish.missing(scene):
+            text = f"call {missing} first: {wish.spec.name} needs it"
+            return _refused(wish.call, CallStatus.REFUSED, "needs", text), []
+        refusal, events = await self.permits.decide(wish.spec, wish.call, scene)
+        kept = [self._without_secrets(event) for event in events]
+        if not refusal:
+            return None, kept
+        text = self.redactor.redact(refusal)
+        return _refused(wish.call, CallStatus.REFUSED, "not_permitted", text), kept
+
+    def _without_secrets(self, event: AnyEvent) -> AnyEvent:
+        if not isinstance(event, Decided):
+            return event
+        return msgspec.structs.replace(event, reason=self.redactor.redact(event.reason))
+
+    def intent(self, wish: Wish, scene: CallScene, parent: str = "") -> CallIntended:
+        """What is journaled before the call has any effect. `parent` is the call of the tool that makes this one."""
         before = {}
         for name in wish.spec.replaces:
             path = wish.bound.get(name)
@@ -206,6 +149,8 @@ class Calls:
             key=f"{scene.run_id}:{wish.call.id}",
             digest=wish.digest,
             before=before,
+            parent=parent,
+            arguments=self.redactor.redact_json(wish.call.arguments) if parent else {},
         )
 
     async def run(
@@ -249,9 +194,16 @@ class Calls:
                 attempts=attempt,
                 blob=result.blob,
                 refusals=refusals,
+                labels=self._labels(wish, scene, result),
+                origin=self.redactor.redact(result.origin),
             )
         )
         return events
+
+    def _labels(self, wish: Wish, scene: CallScene, result: ToolResult) -> tuple[Label, ...]:
+        arguments = wish.call.arguments
+        own = labels_of(wish.spec, arguments) if result.ok or result.labels else frozenset()
+        return tuple(sorted(own | result.labels | scene.provenance.labels_for(arguments)))
 
     def _worth_retrying(self, wish: Wish, scene: CallScene, result: ToolResult, attempt: int) -> bool:
         failure = Failure(
@@ -268,8 +220,9 @@ class Calls:
     ) -> tuple[ToolResult, CallStatus, tuple[str, ...]]:
         declared = wish.spec.capabilities
         watch = Watch(wish.spec.name, frozenset(Capability) if declared is None else declared, scene.workspace)
-        context = CallContext(scene, wish, earlier, watch)
-        guarding = contextlib.nullcontext() if wish.trusted else watched(watch)
+        tools = NestedTools(self, scene, wish.call.id)
+        context = CallContext(scene, wish.call, earlier, watch, tools, trusted=wish.trusted)
+        guarding = unwatched() if wish.trusted else watched(watch)
         limit = asyncio.timeout(wish.spec.timeout)
         try:
             with guarding:
@@ -296,34 +249,6 @@ class Calls:
         close = difflib.get_close_matches(name, names, n=3)
         hint = f"did you mean {' or '.join(close)}?" if close else f"there are: {', '.join(names)}"
         return f"there is no tool {name!r}; {hint}"
-
-
-def waves(wishes: list[Wish]) -> list[list[Wish]]:
-    """Calls that may run at the same time, in order. Whatever has an effect waits for those before it, except
-    that calls which replace different files do not mind each other."""
-    groups: list[list[Wish]] = []
-    for wish in wishes:
-        if groups and all(_independent(wish, other) for other in groups[-1]):
-            groups[-1].append(wish)
-        else:
-            groups.append([wish])
-    return groups
-
-
-def _independent(one: Wish, other: Wish) -> bool:
-    if one.digest == other.digest:
-        return False
-    if one.spec.name in other.spec.needs or other.spec.name in one.spec.needs:
-        return False
-    if one.spec.effect is Effect.NONE and other.spec.effect is Effect.NONE:
-        return True
-    return bool(
-        _targets(one) and _targets(other) and _targets(one).isdisjoint(_targets(other))
-    ) and Effect.ONCE not in (one.spec.effect, other.spec.effect)
-
-
-def _targets(wish: Wish) -> frozenset[str]:
-    return frozenset(str(wish.bound.get(name)) for name in wish.spec.replaces)
 
 
 def in_doubt(call: ToolCall) -> CallFinished:

@@ -9,6 +9,7 @@ from ..models.facts import ModelFacts
 from ..models.request import Transcript
 from ..models.router import Router
 from ..safety.approvals import Approver
+from ..safety.taint import Provenance
 from ..store.open import Store
 from ..store.runs import Run
 from ..store.sessions import Session
@@ -22,7 +23,10 @@ from .calls import Calls
 from .compaction import conversation
 from .metering import Allowance
 from .prompt import PromptBuilder
+from .record import RunRecord
 from .redacted import RedactedBlobs
+from .resources import SessionResources
+from .services import Lending, lend_nothing
 from .signals import Signals
 from .turn import Turn
 
@@ -50,8 +54,10 @@ class Harness:
         self.limits = limits
         self.allowance = Allowance(BudgetSettings(), lambda model: ModelFacts())
         self.redactor = calls.redactor
+        self.services: Lending = lend_nothing
         self._sandbox = sandbox
-        self._transcripts: dict[str, tuple[int, Transcript]] = {}
+        self._told: dict[str, tuple[int, Transcript, Provenance]] = {}
+        self._resources: dict[str, SessionResources] = {}
         self._tables: dict[str, ProcessTable] = {}
         self._turns: dict[str, Turn] = {}
 
@@ -79,27 +85,40 @@ class Harness:
         """Whether a failure is worth another attempt, as far as learning knows."""
         return self.advisor.worth_retrying(failure, situation)
 
-    async def transcript(self, session_id: str, ordinal: int) -> Transcript:
-        """The session's conversation up to and with this run; kept from the last turn where nobody else wrote."""
-        known, transcript = self._transcripts.pop(session_id, (0, Transcript()))
+    async def told(self, session_id: str, ordinal: int) -> tuple[Transcript, Provenance]:
+        """The session's conversation up to and with this run, and who wrote what in it; kept from the last turn where
+        nobody else wrote."""
+        known, transcript, provenance = self._told.pop(session_id, (0, Transcript(), Provenance()))
         if known != ordinal - 1:
-            known, transcript = 0, Transcript()
+            known, transcript, provenance = 0, Transcript(), Provenance()
         recorded = await self.store.journal.transcript(session_id, after=known)
+        for entry in recorded:
+            provenance.apply(entry.event)
         image = self.store.blobs(session_id).get
         if any(isinstance(entry.event, Compacted) for entry in recorded):
-            return Transcript(conversation(list(transcript), recorded), image)
+            return Transcript(conversation(list(transcript), recorded), image), provenance
         for message in conversation((), recorded):
             transcript.append(message)
         transcript.image = image
-        return transcript
+        return transcript, provenance
+
+    def keep(self, session_id: str, ordinal: int, record: RunRecord) -> None:
+        """Remember a conversation for the session's next turn."""
+        self._told[session_id] = (ordinal, record.transcript, record.provenance)
+
+    def resources(self, session_id: str) -> SessionResources:
+        """What is open for a session in this process."""
+        return self._resources.setdefault(session_id, SessionResources())
+
+    async def close(self) -> None:
+        """Close what sessions opened, and the model's connections."""
+        for resources in self._resources.values():
+            await resources.close()
+        await self.router.close()
 
     def blobs(self, session_id: str) -> RedactedBlobs:
         """Where the session's large outputs go, without the secrets in them."""
         return RedactedBlobs(self.store.blobs(session_id), self.redactor)
-
-    def keep(self, session_id: str, ordinal: int, transcript: Transcript) -> None:
-        """Remember a conversation for the session's next turn."""
-        self._transcripts[session_id] = (ordinal, transcript)
 
     def processes(self, session: Session) -> ProcessTable:
         """The session's processes."""

@@ -28,12 +28,14 @@ IDENTITY = (
 
 
 class FrozenPrefix(Value, frozen=True, kw_only=True):
-    """A prefix with the epoch it belongs to; `reason` is empty when the epoch went on."""
+    """A prefix with the epoch it belongs to; `reason` is empty when the epoch went on. `late` are tools that came
+    since: they are announced behind the transcript, so that the prefix stays as it is."""
 
     prefix: Prefix
     epoch: int
     fingerprint: str
     reason: str = ""
+    late: tuple[str, ...] = ()
 
     def event(self) -> PrefixFrozen:
         """What the journal keeps of it."""
@@ -67,7 +69,7 @@ class PromptBuilder:
             return _frozen(current)
         reason = self._reason(current, session, last_used)
         if current is not None and not reason:
-            return _frozen(current)
+            return _frozen(current, late=self._late(current))
         return await self._freeze(session, current, reason)
 
     async def renew(self, session: SessionView, reason: str) -> FrozenPrefix:
@@ -91,14 +93,20 @@ class PromptBuilder:
             return "another version of hermes"
         if self._clock() - last_used > self._cache_seconds:
             return "idle beyond the cache's life"
-        if _decode(current.payload).tools != self._declarations():
+        if not set(map(_fingerprint, _decode(current.payload).tools)) <= set(map(_fingerprint, self._declarations())):
             return "other tools"
         return ""
 
+    def _late(self, current: PrefixEpoch) -> tuple[str, ...]:
+        known = {tool.name for tool in _decode(current.payload).tools}
+        return tuple(tool.name for tool in self._declarations() if tool.name not in known)
+
     def _declarations(self) -> tuple[ToolDeclaration, ...]:
+        """The tools in the prompt. Rare ones are found with `tool_search`."""
         return tuple(
             ToolDeclaration(name=spec.name, description=clean(spec.description), parameters=spec.parameters)
             for spec in sorted(self._registry.specs(), key=lambda spec: spec.name)
+            if not spec.rare
         )
 
     async def assemble(self, session: SessionView) -> str:
@@ -125,7 +133,15 @@ def _decode(payload: str) -> Prefix:
     return msgspec.json.decode(payload, type=Prefix)
 
 
-def _frozen(stored: PrefixEpoch, reason: str = "") -> FrozenPrefix:
+def _fingerprint(tool: ToolDeclaration) -> bytes:
+    return msgspec.json.encode(tool, order="deterministic")
+
+
+def _frozen(stored: PrefixEpoch, reason: str = "", late: tuple[str, ...] = ()) -> FrozenPrefix:
     return FrozenPrefix(
-        prefix=_decode(stored.payload), epoch=stored.epoch, fingerprint=stored.fingerprint, reason=reason
+        prefix=_decode(stored.payload),
+        epoch=stored.epoch,
+        fingerprint=stored.fingerprint,
+        reason=reason,
+        late=late,
     )

@@ -7,6 +7,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from ..models.request import Transcript
+from ..safety.taint import Provenance
 from ..store.journal import Journal
 from ..store.runs import Run
 from ..types.events import (
@@ -27,12 +28,21 @@ from .state import RunState
 class RunRecord:
     """Commits events and keeps the fold of all that was committed. Nothing else changes a run's state."""
 
-    def __init__(self, journal: Journal, run: Run, sink: EventSink, state: RunState, transcript: Transcript) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        run: Run,
+        sink: EventSink,
+        state: RunState,
+        transcript: Transcript,
+        provenance: Provenance,
+    ) -> None:
         self._journal = journal
         self._run = run
         self._sink = sink
         self.state = state
         self.transcript = transcript
+        self.provenance = provenance
         self.events: list[Recorded] = []
         self._fresh: list[Recorded] = []
 
@@ -55,6 +65,7 @@ class RunRecord:
     def _applied(self, recorded: Sequence[Recorded]) -> None:
         for entry in recorded:
             self.state.apply(entry.event)
+            self.provenance.apply(entry.event)
             self.events.append(entry)
             if isinstance(entry.event, UserMessage | Fragment | AssistantMessage | CallFinished | Compacted):
                 self._fresh.append(entry)

@@ -44,7 +44,7 @@ async def settle_after_crash(turn: Turn) -> None:
     for call in repeat:
         found = turn.harness.calls.examine(call, turn.scene)
         if isinstance(found, Wish):
-            await turn.run_call(found, again=True)
+            await turn.execution.run_call(found, again=True)
         else:
             await turn.commit([found])
 

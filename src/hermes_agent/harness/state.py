@@ -53,8 +53,9 @@ class RunState:
                 self.request = text
             case AssistantMessage(calls=calls):
                 self.iterations += 1
-                self.asked.update((call.id, call) for call in calls)
-                self._open.update((call.id, call) for call in calls)
+                asked = {call.id: call.meant() for call in calls}
+                self.asked.update(asked)
+                self._open.update(asked)
             case CallIntended(call_id=call_id):
                 self.intended[call_id] = event
             case ProcessSpawned():
@@ -84,6 +85,8 @@ class RunState:
             self._effects += 1
         elif event.status is CallStatus.OK:
             self._answers[intent.digest] = (self._effects, event)
+        if event.parent:
+            return
         if event.status in (CallStatus.ERROR, CallStatus.TIMEOUT):
             self._failures[intent.digest] = self._failures.get(intent.digest, 0) + 1
         elif event.status is CallStatus.OK:

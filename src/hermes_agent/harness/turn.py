@@ -33,12 +33,15 @@ from ..types.events import (
 )
 from ..types.tools import Spawned, ToolCall
 from ..types.trace import RunStatus
-from .calls import Belongings, CallScene, Wish, waves
+from .calls import Wish
 from .compaction import compact, keep_short
 from .ending import CUT_OFF, closing, open_calls
+from .execution import Execution
+from .planner import TurnPlanner
 from .prompt import FrozenPrefix
 from .record import RunRecord
 from .recovery import examined_again, settle_after_crash
+from .scene import Belongings, CallScene
 from .signals import Interrupted, Signals
 from .state import RunState
 
@@ -59,6 +62,7 @@ class Turn:
         self._approver = approver
         self.record: RunRecord
         self.scene: CallScene
+        self.execution: Execution
         self._frozen: FrozenPrefix
         self.meter: Meter
 
@@ -75,7 +79,7 @@ class Turn:
         finished = self.state.result
         assert finished is not None
         self.record.flush()
-        self.harness.keep(self.session.id, self.run.ordinal, self.record.transcript)
+        self.harness.keep(self.session.id, self.run.ordinal, self.record)
         await self._learn()
         return finished
 
@@ -111,12 +115,14 @@ class Turn:
         """Read the run and its session back from the journal, and freeze or find the prefix."""
         harness, run = self.harness, self.run
         events = await harness.store.journal.run_events(run.id)
+        transcript, provenance = await harness.told(self.session.id, run.ordinal)
         self.record = RunRecord(
             harness.store.journal,
             run,
             harness.sink,
             RunState(harness.limits.retries, events),
-            await harness.transcript(self.session.id, run.ordinal),
+            transcript,
+            provenance,
         )
         self.record.events += events
         self.meter = harness.allowance.meter(harness.store.budgets, run.id, self.session.id)
@@ -139,8 +145,14 @@ class Turn:
                 values=harness.store.values(self.session.id),
                 processes=harness.processes(self.session),
                 announce=self._announce,
+                commit=self.commit,
+                resources=harness.resources(self.session.id),
+                planner=TurnPlanner(self.record),
+                services=harness.services(self.session, run, self.meter),
             ),
+            provenance,
         )
+        self.execution = Execution(harness.calls, self.scene, harness.limits.parallel_calls)
 
     async def _watched(self, work: Coroutine[Any, Any, None]) -> None:
         """Run `work` until it ends, the user interrupts, or the lease is lost."""
@@ -171,7 +183,7 @@ class Turn:
         await self._freeze_prefix(resumed)
         if resumed:
             await settle_after_crash(self)
-            await self._run_calls(examined_again(self))
+            await self.execution.run(examined_again(self))
         else:
             await self.commit(self.harness.allowance.effort_notes(self.run.model))
             await self._take_advice()
@@ -183,7 +195,7 @@ class Turn:
             wishes = await self._ask_model_within_its_window(may_call_tools=not last)
             if self.state.result is not None:
                 return
-            await self._run_calls(wishes)
+            await self.execution.run(wishes)
             if self.state.failures() >= self.harness.limits.same_failure:
                 raise LimitReached(
                     f"the same call failed {self.state.failures()} times", remedy="raise limits.same_failure"
@@ -202,7 +214,16 @@ class Turn:
         last_used = self.session.updated_at
         self._frozen = await self.harness.prompt.prefix(self._view(), last_used=last_used, resuming=resumed and begun)
         if self._frozen.reason or not begun:
-            await self.commit([self._frozen.event()])
+            await self.commit([self._frozen.event(), *self._announced_tools()])
+
+    def _announced_tools(self) -> list[AnyEvent]:
+        """What the model is told of tools that came after its prefix was frozen; each is told of once."""
+        told = [message.text for message in self.record.transcript if isinstance(message, Fragment)]
+        late = [name for name in self._frozen.late if not any(f"`{name}`" in text for text in told)]
+        if not late:
+            return []
+        names = ", ".join(f"`{name}`" for name in late)
+        return [Fragment(source="tools", text=f"New tools: {names}. tool_search describes them, use_tool calls them.")]
 
     async def begin_epoch(self, reason: str, because: Sequence[AnyEvent]) -> None:
         """Freeze a new prefix, and journal it with the events that are the reason."""
@@ -276,7 +297,7 @@ class Turn:
         examined = [self.harness.calls.examine(call, self.scene) for call in calls]
         refused = [found for found in examined if isinstance(found, CallFinished)]
         wishes = [found for found in examined if isinstance(found, Wish)]
-        follows = [*refused, *self._first_intents(wishes)] if calls else self._ending(said, may_call_tools)
+        follows = [*refused, *self.execution.first_intents(wishes)] if calls else self._ending(said, may_call_tools)
         await self.commit([*attempts, said, *follows])
         return wishes
 
@@ -314,49 +335,6 @@ class Turn:
             )
         return unique
 
-    def _first_intents(self, wishes: list[Wish]) -> list[AnyEvent]:
-        """Intents of the first wave, where nobody must be asked: they ride on the answer's commit."""
-        desk = self.harness.calls
-        ready = waves(wishes)[0] if wishes else []
-        if any(desk.must_ask(wish, self.scene) or wish.spec.needs for wish in ready):
-            return []
-        return [desk.intent(wish, self.scene) for wish in ready if desk.answered(wish, self.scene) is None]
-
-    async def _run_calls(self, examined: Sequence[Wish | CallFinished]) -> None:
-        """Run calls in waves; each wave's intents are committed before any of its calls begins."""
-        desk, scene = self.harness.calls, self.scene
-        await self.commit([found for found in examined if isinstance(found, CallFinished)])
-        wishes = [found for found in examined if isinstance(found, Wish)]
-        for wave in waves(wishes):
-            allowed: list[Wish] = []
-            intents: list[AnyEvent] = []
-            for wish in wave:
-                known = desk.answered(wish, scene)
-                settled = [known] if known else await desk.permit(wish, scene)
-                if settled:
-                    await self.commit(settled)
-                    continue
-                allowed.append(wish)
-                if wish.call.id not in self.state.intended:
-                    intents.append(desk.intent(wish, scene))
-            if intents:
-                await self.commit(intents)
-            await self._run_wave(allowed)
-
-    async def _run_wave(self, wave: Sequence[Wish]) -> None:
-        limit = self.harness.limits.parallel_calls
-        for start in range(0, len(wave), limit):
-            part = wave[start : start + limit]
-            if len(part) == 1:
-                await self.run_call(part[0])
-            else:
-                await _all([self.run_call(wish) for wish in part])
-
-    async def run_call(self, wish: Wish, *, again: bool = False) -> None:
-        """Run one journaled call and commit its result. `again` when it began once before a crash."""
-        earlier = self.state.intended.get(wish.call.id) if again else None
-        await self.commit(await self.harness.calls.run(wish, self.scene, self.commit, earlier))
-
     async def _announce(self, call_id: str, spawned: Spawned) -> None:
         await self.commit(
             [
@@ -379,15 +357,3 @@ class Turn:
     async def commit(self, events: Sequence[AnyEvent]) -> None:
         """Journal events and take them into account."""
         await self.record.commit(events)
-
-
-async def _all(work: Sequence[Coroutine[Any, Any, None]]) -> None:
-    """Run coroutines at the same time; when one fails or we are cancelled, none is left running."""
-    tasks = [asyncio.ensure_future(item) for item in work]
-    try:
-        await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-        raise

@@ -11,6 +11,7 @@ from .budgets import Budgets
 from .database import Backend, Database
 from .inbox import Inbox
 from .journal import Journal
+from .outbox import Outbox
 from .prefixes import Prefixes
 from .runs import Runs
 from .sessions import Sessions, SessionValueStore
@@ -25,6 +26,7 @@ class Store:
         self.home = home
         self.journal = Journal(database)
         self.inbox = Inbox(database, owner)
+        self.outbox = Outbox(database, owner)
         self.runs = Runs(database, owner, lease_seconds)
         self.sessions = Sessions(database, owner)
         self.prefixes = Prefixes(database)

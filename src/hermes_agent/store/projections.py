@@ -51,6 +51,9 @@ def project(statements: list[Statement], key: tuple[str, str, str], seq: int, at
                 params = (run_id, plain(call.id), session_id, owner, plain(call.name), seq, at)
                 statements.append((_CALL_ASKED, params))
         case CallIntended():
+            if event.parent:
+                params = (run_id, plain(event.call_id), session_id, owner, plain(event.tool), seq, at)
+                statements.append((_CALL_ASKED, params))
             statements.append((_CALL_INTENDED, (event.effect.value, plain(event.digest), run_id, plain(event.call_id))))
         case CallFinished():
             status, error, call_id = event.status.value, plain(event.error), plain(event.call_id)

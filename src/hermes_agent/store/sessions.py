@@ -18,7 +18,7 @@ from .search import index_run, said, search_words, unindexed
 
 _COLUMNS = "id, agent, surface, workspace, title, runs, created_at, updated_at"
 _SNIPPET = 120
-_ERASED_BY_SESSION = ("inbox", "session_values", "prefix_epochs", "decisions")
+_ERASED_BY_SESSION = ("inbox", "outbox", "session_values", "prefix_epochs", "decisions")
 
 
 class Session(Value, frozen=True, kw_only=True):

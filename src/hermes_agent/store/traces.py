@@ -64,9 +64,11 @@ def tool_records(events: Sequence[Recorded]) -> list[ToolRecord]:
     for entry in events:
         match entry.event:
             case AssistantMessage(calls=calls):
-                asked.update((call.id, call) for call in calls)
-            case CallIntended(call_id=call_id, effect=effect):
+                asked.update((call.id, call.meant()) for call in calls)
+            case CallIntended(call_id=call_id, effect=effect) as intent:
                 effects[call_id] = effect
+                if intent.parent:
+                    asked[call_id] = ToolCall(id=call_id, name=intent.tool, arguments=intent.arguments)
             case CallFinished() as done:
                 call = asked.get(done.call_id)
                 records.append(

@@ -21,8 +21,13 @@ from typing import NamedTuple
 
 from ..safety.paths import Scope, open_regular
 from ..types.errors import PermissionRefused
+from .ignore import Parts, Rules, fits_steps
 
-_SKIPPED = frozenset((".git", ".hg", ".svn", "node_modules", ".venv", "__pycache__", ".mypy_cache", ".ruff_cache"))
+_SKIPPED = frozenset(
+    (".git", ".hg", ".svn", "node_modules", ".venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".hermes-trash")
+)
+_RULES_FILE = ".gitignore"
+_RULES_BYTES = 1 << 16
 _FILE_BYTES = 16 << 20
 _LINE_CHARS = 4_000
 _SHOWN_CHARS = 300
@@ -32,7 +37,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Query(NamedTuple):
-    """What to look for, and how long at most."""
+    """What to look for, and how long at most. `obey` leaves out what `.gitignore` files name."""
 
     root: str
     path: str
@@ -43,6 +48,7 @@ class Query(NamedTuple):
     most: int = 50
     context: int = 0
     seconds: float = 15.0
+    obey: bool = False
 
 
 class Found(NamedTuple):
@@ -69,6 +75,8 @@ def find(query: Query) -> Iterator[Found]:
         yield Found(f"{walk.large} files over {_FILE_BYTES >> 20} MB were not searched", note=True)
     if walk.refused:
         yield Found(f"{walk.refused} files or folders could not be read", note=True)
+    if walk.ignored:
+        yield Found(f"{walk.ignored} files or folders that .gitignore names were left out; give path to see", note=True)
 
 
 def runs_away(pattern: str) -> bool:
@@ -88,6 +96,7 @@ class Walk:
         self.late = False
         self.large = 0
         self.refused = 0
+        self.ignored = 0
 
     def files(self) -> Iterator[tuple[str, int, str]]:
         """Path to show, open folder, name. The folder stays open until the next step."""
@@ -101,26 +110,52 @@ class Walk:
             finally:
                 os.close(folder)
             return
-        prefix = "" if real == scope.root else real.relative_to(scope.root).as_posix() + "/"
-        yield from self._below(scope.open_folder(top), prefix, (), _DEPTH)
+        above = real.relative_to(scope.root).parts
+        rules = self._rules_above(scope, above) if self._query.obey else Rules()
+        yield from self._below(scope.open_folder(top), above, len(above), rules)
 
-    def _below(self, folder: int, prefix: str, parts: tuple[str, ...], depth: int) -> Iterator[tuple[str, int, str]]:
+    def _below(self, folder: int, parts: Parts, top: int, rules: Rules) -> Iterator[tuple[str, int, str]]:
+        """Files under a folder that lies at `parts` from the root; patterns are about what is behind `top`."""
         try:
             with os.scandir(folder) as entries:
                 found = sorted(entries, key=lambda entry: entry.name)
+            if self._query.obey:
+                rules = self._rules(folder, rules, len(parts))
             for entry in found:
                 if self.expired():
                     return
-                name = entry.name
-                if entry.is_file(follow_symlinks=False):
-                    if self._wanted((*parts, name)):
-                        yield prefix + name, folder, name
-                elif entry.is_dir(follow_symlinks=False) and name not in _SKIPPED:
-                    below = self._open(name, folder) if depth else None
-                    if below is not None:
-                        yield from self._below(below, f"{prefix}{name}/", (*parts, name), depth - 1)
+                path = (*parts, entry.name)
+                is_folder = entry.is_dir(follow_symlinks=False)
+                if is_folder and (entry.name in _SKIPPED or len(path) - top > _DEPTH):
+                    continue
+                if rules.ignore(path, folder=is_folder):
+                    self.ignored += 1
+                elif is_folder and (below := self._open(entry.name, folder)) is not None:
+                    yield from self._below(below, path, top, rules)
+                elif entry.is_file(follow_symlinks=False) and self._wanted(path[top:]):
+                    yield "/".join(path), folder, entry.name
         finally:
             os.close(folder)
+
+    def _rules_above(self, scope: Scope, parts: Parts) -> Rules:
+        """The rules of the folders above the one that is searched; none where they name that very folder."""
+        rules = Rules()
+        for depth in range(len(parts)):
+            folder = scope.open_folder("/".join(parts[:depth]) or ".")
+            try:
+                rules = self._rules(folder, rules, depth)
+            finally:
+                os.close(folder)
+            if rules.ignore(parts[: depth + 1], folder=True):
+                return Rules()
+        return rules
+
+    def _rules(self, folder: int, rules: Rules, depth: int) -> Rules:
+        try:
+            with open_regular(_RULES_FILE, folder) as file:
+                return rules.extended(file.read(_RULES_BYTES).decode("utf-8", "replace"), depth)
+        except (OSError, PermissionRefused):
+            return rules
 
     def _open(self, name: str, folder: int) -> int | None:
         try:
@@ -181,7 +216,7 @@ def _cut(line: str) -> str:
     return line if len(line) <= _SHOWN_CHARS else f"{line[:_SHOWN_CHARS]}…"
 
 
-def _glob(glob: str) -> Callable[[tuple[str, ...]], bool]:
+def _glob(glob: str) -> Callable[[Parts], bool]:
     """A test of paths given in parts. Without '/' the glob is about the name alone; '**' is any number of folders."""
     if not glob:
         return lambda parts: True
@@ -191,22 +226,7 @@ def _glob(glob: str) -> Callable[[tuple[str, ...]], bool]:
         matches = re.compile(fnmatch.translate(glob)).match
         return lambda parts: matches(parts[-1]) is not None
     steps = [None if step == "**" else re.compile(fnmatch.translate(step)) for step in glob.strip("/").split("/")]
-
-    def fits(parts: tuple[str, ...]) -> bool:
-        reached = {0}
-        for part in (*parts, None):
-            while more := {at + 1 for at in reached if at < len(steps) and steps[at] is None} - reached:
-                reached |= more
-            if part is None:
-                break
-            reached = {
-                at if steps[at] is None else at + 1
-                for at in reached
-                if at < len(steps) and ((step := steps[at]) is None or step.match(part))
-            }
-        return len(steps) in reached
-
-    return fits
+    return fits_steps(steps)
 
 
 def main() -> None:

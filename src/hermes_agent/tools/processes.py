@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..types.base import Value
-from ..types.errors import NotFound
+from ..types.errors import HermesError, NotFound
 from ..types.ids import new_id
 from ..types.text import head_and_tail, one_line
 from ..types.tools import Announce, Blobs, Spawned, ToolResult
@@ -163,7 +163,7 @@ class CallProcesses:
         try:
             argv = self._table.sandbox.wrap(command, boundary)
             gated = self._spawn(name, argv, boundary.directory, source, write_end)
-        except OSError as error:
+        except (OSError, ValueError, HermesError) as error:
             os.close(read_end)
             return _not_started(error, boundary.directory)
         finally:
@@ -207,12 +207,12 @@ class CallProcesses:
             return _failed("too_many", f"{running} background processes run already; kill one first")
         name, files = table.claim()
         boundary = table.boundary(directory, network=network)
-        argv = files.keeper(table.sandbox.wrap(command, boundary), table.limits.output.kept)
         try:
+            argv = files.keeper(table.sandbox.wrap(command, boundary), table.limits.output.kept)
             files.prepare()
             mark = f"{new_id()}-{name}"
             gated = spawn(argv, directory=directory, environment=table.sandbox.environment(), mark=mark)
-        except OSError as error:
+        except (OSError, ValueError, HermesError) as error:
             files.remove()
             return _not_started(error, directory)
         spawned = Spawned(process=name, identity=gated.identity, background=True, command=command, log=str(files.log))
@@ -362,7 +362,13 @@ def _failed(error: str, text: str, *, transient: bool = False) -> ToolResult:
     return ToolResult(ok=False, error=error, text=text, transient=transient)
 
 
-def _not_started(error: OSError, directory: Path) -> ToolResult:
+def _not_started(error: OSError | ValueError | HermesError, directory: Path) -> ToolResult:
+    if isinstance(error, HermesError):
+        return _failed("sandbox", error.explain())
+    if isinstance(error, ValueError):
+        return _failed(
+            "invalid", "the command has a NUL character in it; put it into a file with write_file and run that"
+        )
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return _failed("not_found", f"there is no folder {directory.name!r} to run in")
     if error.errno == errno.E2BIG:

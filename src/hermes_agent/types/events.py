@@ -14,7 +14,7 @@ import msgspec
 from .advice import AdviceItem
 from .errors import ModelFailure
 from .plan import ActivePlan
-from .tools import Effect, ProcessIdentity, ToolCall
+from .tools import Effect, Label, ProcessIdentity, ToolCall
 from .trace import CallStatus, Outcome, RunStatus
 
 
@@ -72,11 +72,14 @@ class Fragment(Event, frozen=True, kw_only=True, tag="fragment"):
 
 
 class Compacted(Event, frozen=True, kw_only=True, tag="compacted"):
-    """The first `dropped` messages of the conversation are sent as this summary from now on. `by` says who wrote it."""
+    """The first `dropped` messages of the conversation are sent as this summary from now on. `by` says who wrote it.
+
+    `aside` sums up what strangers wrote, apart from the rest, so that it cannot bend what the user said."""
 
     summary: str
     dropped: int
     by: str = "model"
+    aside: str = ""
 
 
 class PrefixFrozen(Event, frozen=True, kw_only=True, tag="prefix_frozen"):
@@ -128,7 +131,8 @@ class AssistantMessage(Event, frozen=True, kw_only=True, tag="assistant_message"
 
 
 class CallIntended(Event, frozen=True, kw_only=True, tag="call_intended"):
-    """A call is about to run. With no `CallFinished` behind it, it is in doubt."""
+    """A call is about to run. With no `CallFinished` behind it, it is in doubt. `parent` is the call that made it,
+    where not the model did but a tool; `arguments` are journaled only then, for the model's are in its message."""
 
     call_id: str
     tool: str
@@ -136,6 +140,8 @@ class CallIntended(Event, frozen=True, kw_only=True, tag="call_intended"):
     key: str
     digest: str
     before: dict[str, str] = {}
+    parent: str = ""
+    arguments: dict[str, Any] = {}
 
 
 class ProcessSpawned(Event, frozen=True, kw_only=True, tag="process_spawned"):
@@ -150,7 +156,7 @@ class ProcessSpawned(Event, frozen=True, kw_only=True, tag="process_spawned"):
 
 
 class CallFinished(Event, frozen=True, kw_only=True, tag="call_finished"):
-    """A call ended, in whichever way. `text` is what the model sees."""
+    """A call ended, in whichever way. `text` is what the model sees, or the tool named by `parent`."""
 
     call_id: str
     tool: str
@@ -161,6 +167,9 @@ class CallFinished(Event, frozen=True, kw_only=True, tag="call_finished"):
     attempts: int = 1
     blob: str = ""
     refusals: tuple[str, ...] = ()
+    labels: tuple[Label, ...] = ()
+    origin: str = ""
+    parent: str = ""
 
 
 class Decided(Event, frozen=True, kw_only=True, tag="decided"):

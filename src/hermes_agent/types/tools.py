@@ -19,24 +19,32 @@ class Effect(StrEnum):
 
 
 class Capability(StrEnum):
-    """What a tool may reach. A tool that declares none of them may only compute."""
+    """What a tool may reach. A tool that declares none of them may only compute.
+
+    `files.delete` is deletion without undo; `accounts` is acting in the user's name: paying, booking, settings.
+    """
 
     FILES_READ = "files.read"
     FILES_WRITE = "files.write"
+    FILES_DELETE = "files.delete"
     SHELL = "shell"
     NETWORK = "network"
     BROWSER = "browser"
     MESSAGES = "messages"
+    ACCOUNTS = "accounts"
     SECRETS = "secrets"
     SCHEDULE = "schedule"
     SELF_MODIFY = "self_modify"
 
 
 class Label(StrEnum):
-    """What is known about a text: written by strangers, or belonging to the user alone."""
+    """What is known about a text: written by strangers, belonging to the user alone, said by the user, or found to be
+    followed up, as the addresses in the answer to a search are."""
 
     UNTRUSTED = "untrusted"
     PRIVATE = "private"
+    SPOKEN = "spoken"
+    DIRECTORY = "directory"
 
 
 class ToolSpec(Value, frozen=True, kw_only=True):
@@ -73,6 +81,13 @@ class ToolCall(Value, frozen=True, kw_only=True):
     name: str
     arguments: dict[str, Any] = {}
     problem: str = ""
+
+    def meant(self) -> ToolCall:
+        """The call that `use_tool` stands for, so that permission, effect and journal are those of the tool itself."""
+        name, arguments = self.arguments.get("name"), self.arguments.get("arguments", {})
+        if self.name != "use_tool" or not isinstance(name, str) or not isinstance(arguments, dict):
+            return self
+        return ToolCall(id=self.id, name=name, arguments=arguments, problem=self.problem)
 
 
 class ToolResult(Value, frozen=True, kw_only=True):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from ...safety.approvals import AlwaysYes, Answer, Approver, Nobody, Question
 from ...tools.tool import in_thread
 from ...types.text import visible
 from .console import Console
 
-CHOICES = "[y]es  [n]o  [s]ession: "
+_CHOICES = "[y]es  [n]o  [s]ession: "
+_CHOICES_FOR_ALL = "[y]es to all  [n]o to all  [s]ession  [o]ne by one: "
+_ONE_BY_ONE = ("o", "one", "one by one")
 _ANSWERS = {
     "y": Answer.YES,
     "yes": Answer.YES,
@@ -25,8 +27,36 @@ _ANSWERS = {
 
 def show_question(console: Console, question: Question) -> None:
     """What is to be approved, with everything that runs."""
-    console.note(f"{question.reason}. May it run, in {question.workspace}?", "yellow")
+    console.note(f"{question.reason}. May it run, in {question.workspace}?", "red" if question.tainted else "yellow")
     console.note(f"{question.tool} {question.arguments}", "bold")
+
+
+async def decisions(
+    console: Console, questions: Sequence[Question], read: Callable[[str], Awaitable[str]]
+) -> list[Answer]:
+    """The person's answer to each question. Several are shown together and can be answered at once."""
+    if len(questions) == 1:
+        return [await _decision(console, questions[0], read)]
+    console.note(f"{len(questions)} calls wait for your answer:", "yellow")
+    for question in questions:
+        show_question(console, question)
+    while True:
+        said = await read(_CHOICES_FOR_ALL)
+        if said.strip().lower() in _ONE_BY_ONE:
+            return [await _decision(console, question, read) for question in questions]
+        answer = approval(said)
+        if answer is not None:
+            return [answer for _ in questions]
+        console.note("please answer y, n, s or o")
+
+
+async def _decision(console: Console, question: Question, read: Callable[[str], Awaitable[str]]) -> Answer:
+    show_question(console, question)
+    while True:
+        answer = approval(await read(_CHOICES))
+        if answer is not None:
+            return answer
+        console.note("please answer y, n or s")
 
 
 def show_choices(console: Console, question: str, choices: Sequence[str]) -> None:
@@ -57,14 +87,10 @@ class AtTerminal:
         self._turn = asyncio.Lock()
         self._reading: asyncio.Future[str] | None = None
 
-    async def approve(self, question: Question) -> Answer:
-        """Yes, no, or yes for the rest of the session."""
+    async def approve(self, questions: Sequence[Question]) -> Sequence[Answer]:
+        """Yes, no, or yes for the rest of the session, for each call."""
         async with self._turn:
-            show_question(self._console, question)
-            while True:
-                answer = approval(await self._read(CHOICES))
-                if answer is not None:
-                    return answer
+            return await decisions(self._console, questions, self._read)
 
     async def choose(self, question: str, choices: Sequence[str]) -> str | None:
         """What the person types; a number picks a choice."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...safety.approvals import Answer, Question
 from ...types.text import one_line
-from .asking import CHOICES, approval, chosen, show_choices, show_question
+from .asking import chosen, decisions, show_choices
 from .chat_commands import Leave, SlashCommands
 from .chat_room import Room
 from .console import Console
@@ -85,15 +85,10 @@ class Screen:
                 if self._may_leave():
                     return 0
 
-    async def approve(self, question: Question) -> Answer:
-        """Yes, no, or yes for the rest of the session."""
+    async def approve(self, questions: Sequence[Question]) -> Sequence[Answer]:
+        """Yes, no, or yes for the rest of the session, for each call."""
         async with self._one_question:
-            show_question(self._room.console, question)
-            while True:
-                answer = approval(await self._ask(CHOICES))
-                if answer is not None:
-                    return answer
-                self._room.console.note("please answer y, n or s")
+            return await decisions(self._room.console, questions, self._ask)
 
     async def choose(self, question: str, choices: Sequence[str]) -> str | None:
         """What the person types; a number picks a choice."""

@@ -12,7 +12,7 @@ from ..tool import tool
 _CHOICES = 8
 
 
-@tool(capabilities=(), effect="idempotent", timeout=3600)
+@tool(capabilities=(), labels=("spoken",), effect="idempotent", timeout=3600)
 async def clarify(
     question: str, context: ToolContext, choices: Annotated[tuple[str, ...], "answers to pick from"] = ()
 ) -> ToolResult:

@@ -14,6 +14,8 @@ from ...types.text import clean, one_line
 from ...types.tools import ToolContext, ToolResult
 from ..edit import Edited, Miss, replace, undone
 from ..failures import failed, file_failure
+from ..inspection import TooDifferent, difference, facts
+from ..relocate import TRASH, Spot, discard, exists, is_empty, look, movable, move, spot
 from ..tool import tool
 
 _BLOB = "blob:"
@@ -115,6 +117,82 @@ def list_files(context: ToolContext, path: str = ".", depth: Annotated[int, "lev
     except OSError as error:
         return file_failure(error, path, scope)
     return ToolResult(text=clean("\n".join(found)) or "(empty)")
+
+
+@tool(capabilities=("files.write",), effect="idempotent", replaces=("source", "destination"))
+def move_file(
+    source: str,
+    destination: Annotated[str, "new path, or a folder that exists"],
+    context: ToolContext,
+    overwrite: Annotated[bool, "what is there goes to the trash"] = False,
+) -> ToolResult:
+    """Move or rename a file or folder. Missing folders are made."""
+    scope = Scope(context.workspace)
+    shown = source
+    try:
+        old, new = movable(scope, source), movable(scope, destination)
+        if new.folders[:1] == (TRASH,) or new == Spot((), TRASH):
+            return failed("bad_argument", "use delete_file to put something in the trash")
+        if context.rerun and not exists(scope, old) and exists(scope, new):
+            return ToolResult(text=f"{source} was already moved before the interruption")
+        kind = look(scope, old).st_mode
+        shown = destination
+        if exists(scope, new) and stat.S_ISDIR(look(scope, new).st_mode) and new != old:
+            new = Spot((*new.folders, new.name), old.name)
+        note = ""
+        if overwrite and new != old and exists(scope, new):
+            if stat.S_ISDIR(look(scope, new).st_mode) or stat.S_ISDIR(kind):
+                return failed("exists", f"{new.shown} exists; a folder is not replaced: delete_file it first")
+            note = f"; the one that was there is kept as {discard(scope, new)}"
+        move(scope, old, new)
+    except FileExistsError:
+        return failed("exists", f"{destination} exists; choose another name, or set overwrite=true")
+    except OSError as error:
+        return file_failure(error, shown, scope)
+    return ToolResult(text=clean(f"moved {source} to {new.shown}{note}"))
+
+
+@tool(capabilities=("files.write",), effect="idempotent", replaces=("path",))
+def delete_file(path: str, context: ToolContext, recursive: Annotated[bool, "folders"] = False) -> ToolResult:
+    """Delete a file, or a folder with recursive=true. It goes to the trash, from where move_file brings it back."""
+    scope = Scope(context.workspace)
+    try:
+        place = movable(scope, path)
+        if context.rerun and not exists(scope, place):
+            return ToolResult(text=f"{path} was already deleted before the interruption")
+        if context.rerun and digest(scope.root / place.shown) != context.before.get(path):
+            return failed("changed", f"{path} was not deleted: {_CHANGED}")
+        if stat.S_ISDIR(look(scope, place).st_mode) and not recursive and not is_empty(scope, place):
+            return failed("not_empty", f"{path} is a folder with files in it; set recursive=true to delete it all")
+        kept = discard(scope, place)
+    except OSError as error:
+        return file_failure(error, path, scope)
+    return ToolResult(text=clean(f"deleted {path}; move_file(source={kept!r}) brings it back"))
+
+
+@tool(capabilities=("files.read",), effect="none")
+def file_info(path: str, context: ToolContext) -> ToolResult:
+    """Type, size, mode, time, encoding, line count and SHA-256 of a file."""
+    scope = Scope(context.workspace)
+    try:
+        return ToolResult(text=clean(facts(scope, spot(scope, path))))
+    except OSError as error:
+        return file_failure(error, path, scope)
+
+
+@tool(capabilities=("files.read",), effect="none", rare=True)
+def compare_files(old: str, new: str, context: ToolContext, context_lines: int = 3) -> ToolResult:
+    """Unified diff of two text files."""
+    if not 0 <= context_lines <= 100:
+        return failed("bad_argument", "context_lines is between 0 and 100")
+    scope = Scope(context.workspace)
+    try:
+        found = difference(scope, old, new, context_lines)
+    except OSError as error:
+        return file_failure(error, str(error.filename or old), scope)
+    if isinstance(found, TooDifferent):
+        return failed("too_different", f"{one_line(old)} and {one_line(new)}: {found.reason}")
+    return ToolResult(text=clean(found) or "the files are equal")
 
 
 class Passage(Value, frozen=True, kw_only=True):

@@ -36,7 +36,7 @@ def search_files(
     offset: int = 0,
     context_lines: int = 0,
 ) -> ToolResult:
-    """Search file contents (path:line:text) or file names. Skips .git, node_modules, caches and binary files."""
+    """Search file contents (path:line:text) or names. Skips .git, caches, binary and .gitignored files."""
     if not pattern or limit < 1 or offset < 0 or context_lines < 0:
         return failed("bad_argument", "pattern must not be empty, limit at least 1, offset and context at least 0")
     scope = Scope(context.workspace)
@@ -49,6 +49,7 @@ def search_files(
         first=offset,
         most=min(limit, 500),
         context=min(context_lines, 20),
+        obey=True,
     )
     try:
         if not query.names:
@@ -62,6 +63,36 @@ def search_files(
     except OSError as error:
         return file_failure(error, path, scope)
     return ToolResult(text=_shown(found))
+
+
+@tool(capabilities=("files.read",), effect="none")
+def find_files(
+    pattern: Annotated[str, "glob: *.py, src/**/*.md, or part of a name"],
+    context: ToolContext,
+    path: str = ".",
+    limit: int = 100,
+    offset: int = 0,
+) -> ToolResult:
+    """Find files by name. Skips .git, caches and .gitignored files."""
+    if not pattern or limit < 1 or offset < 0:
+        return failed("bad_argument", "pattern must not be empty, limit at least 1, offset at least 0")
+    scope = Scope(context.workspace)
+    query = Query(
+        root=str(scope.root),
+        path=path,
+        pattern=clean(pattern),
+        names=True,
+        first=offset,
+        most=min(limit, 1_000),
+        obey=True,
+    )
+    try:
+        scope.resolve(path).stat()
+        return ToolResult(text=_shown(list(find(query))))
+    except re.error as error:
+        return failed("bad_pattern", f"{pattern!r} is no pattern: {error}")
+    except OSError as error:
+        return file_failure(error, path, scope)
 
 
 def in_own_process(query: Query, grace: float = _GRACE) -> list[Found]:

@@ -16,13 +16,14 @@ _LONGEST_RUN = 600.0
 _LONGEST_WAIT = 300.0
 
 
-@tool(capabilities=("shell",), effect="once", timeout=_LONGEST_RUN + 30)
+@tool(capabilities=("shell",), effect="once", timeout=_LONGEST_RUN + 30, unlocks={"network": "network"})
 async def terminal(
     command: str,
     context: ToolContext,
     timeout: Annotated[float, "seconds, at most 600"] = 60,
     background: Annotated[bool, "for servers and long jobs; see process"] = False,
     directory: Annotated[str, "folder in the workspace"] = "",
+    network: Annotated[bool, "let it reach the network"] = False,
 ) -> ToolResult:
     """Run a shell command in the workspace. There is no terminal: give answers as arguments."""
     if not command.strip() or "\0" in command:
@@ -35,8 +36,9 @@ async def terminal(
         reason = errno.ENOTDIR if folder.exists() else errno.ENOENT
         return file_failure(OSError(reason, os.strerror(reason)), directory, scope)
     if background:
-        return await context.processes.start(clean(command), directory=folder)
-    return await context.processes.run(clean(command), directory=folder, timeout=min(timeout, _LONGEST_RUN))
+        return await context.processes.start(clean(command), directory=folder, network=network)
+    limit = min(timeout, _LONGEST_RUN)
+    return await context.processes.run(clean(command), directory=folder, timeout=limit, network=network)
 
 
 @tool(capabilities=("shell",), effect="once", timeout=_LONGEST_WAIT + 30)

@@ -19,13 +19,17 @@ class Boundary(Value, frozen=True, kw_only=True):
 
 
 class Sandbox(Protocol):
-    """Turns a command into the argv that runs it. `confines` says whether it keeps the command from anything."""
+    """Turns a command into the argv that runs it. `confines` says whether it keeps the command from anything, `reason`
+    in one sentence what it does and why it is this one. `environment` is what the argv must be started with."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def confines(self) -> bool: ...
+
+    @property
+    def reason(self) -> str: ...
 
     def wrap(self, command: str, boundary: Boundary) -> list[str]: ...
 

@@ -29,7 +29,9 @@ class Direct:
         *,
         cpu_seconds: int = 3600,
         file_bytes: int = 8 << 30,
+        reason: str = "none: commands run with your own rights",
     ) -> None:
+        self.reason = reason
         kept = {name: value for name, value in environment.items() if name in _KEPT or name.startswith("LC_")}
         self._environment = {"PATH": _PATH, **kept, **_FIXED}
         self._shell = _BASH if os.access(_BASH, os.X_OK) else "/bin/sh"

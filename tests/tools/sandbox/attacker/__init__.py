@@ -1,0 +1,1 @@
+"""A program that tries to get out of a sandbox."""
