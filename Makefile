@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check lint types layers sizes house test test-full bench bench-peer requirements lock manifest clean
+.PHONY: help setup demo check lint types layers sizes house test test-full bench bench-peer bench-safety requirements lock manifest clean
 .SILENT:
 MAKEFLAGS += --no-print-directory
 SHELL := /bin/sh
@@ -65,6 +65,10 @@ bench: setup ## the benchmarks, as a table
 bench-peer: setup ## the same work by other libraries, side by side
 	$(BIN)/python -m benchmarks.peers.run
 	$(BIN)/python -m benchmarks --peers .bench/peers.json
+
+bench-safety: setup ## what gets past the gate, what still works, how often a person is asked; and the scanner
+	$(BIN)/python -m benchmarks.safety
+	$(BIN)/python -m benchmarks.scanner
 
 requirements: setup ## which rows of docs/requirements.md have tests
 	$(BIN)/python -m scripts.requirements

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .config.load import Environment, load_settings
-from .config.settings import Settings
+from .config.settings import Settings, WebSettings
 from .harness.calls import Calls
+from .harness.eyes import ModelEyes
 from .harness.harness import Harness
 from .harness.metering import Allowance
 from .harness.permits import Permits
 from .harness.prompt import PromptBuilder
+from .harness.scene import Services
 from .models.catalog import clients, split_name
 from .models.client import ModelClient, ProviderOptions
 from .models.facts import facts_for, resolve
+from .models.meter import Meter
 from .models.router import Router
 from .observability.sinks import Fanout, LogFile
 from .runtime.housekeeping import tidy
@@ -26,17 +30,23 @@ from .runtime.lease import Heartbeat
 from .safety.permissions import Policy
 from .safety.redact import Redactor
 from .store.open import Store, open_store
+from .store.recall import Recall
+from .store.runs import Run
 from .store.sessions import Session
 from .tools.discovery import builtin_tools
 from .tools.registry import Registry
 from .tools.sandbox.base import Sandbox
-from .tools.sandbox.direct import Direct
+from .tools.sandbox.choose import choose
 from .tools.tool import Tool
 from .types.advice import Advisor, ContextSource, SilentAdvisor
 from .types.base import Value
 from .types.errors import ConfigError, HermesError, UsageError
 from .types.plan import ActivePlan
 from .types.sinks import EventSink
+from .types.tools import Blobs, Person, Processes, WebAccess, Workshop
+
+if TYPE_CHECKING:
+    from .tools.workshop.workshop import SelfWritten
 
 _PICTURES = {
     ".png": "image/png",
@@ -73,10 +83,21 @@ class App:
         self.log = LogFile(environment.home / "logs" / "hermes.log")
         self.log.note("store_opened", database=store.database.backend.name, notices=list(store.notices))
         self.sinks = Fanout([self.log, *parts.sinks])
-        self.sandbox: Sandbox = Direct(environment.passed_on)
+        self.sandbox: Sandbox = choose(settings.sandbox, environment.passed_on, [environment.home])
+        self._tools_folder = environment.home / "tools"
+        if parts.builtin_tools and self._tools_folder.is_dir():
+            for broken in self.written.refresh():
+                self.log.note("tool_left_out", reason=broken)
         self._harnesses: dict[tuple[str, str], Harness] = {}
         beat, lease = settings.runtime.heartbeat, settings.store.lease_seconds
         self.engine = InlineEngine(store, self.harness_for, parts.agent, Heartbeat(store.runs, beat, lease))
+
+    @cached_property
+    def written(self) -> SelfWritten:
+        """The tools that the agent wrote itself. Loaded when there are any, or one is made."""
+        from .tools.workshop.workshop import SelfWritten
+
+        return SelfWritten(self._tools_folder, self.registry, reasons_against_tool)
 
     def register(self, tool: Tool) -> None:
         """Add a tool of the program that uses us; it vouches for what the tool declares."""
@@ -155,6 +176,7 @@ class App:
             settings.limits,
             self.sandbox,
         )
+        harness.services = partial(self._lend, harness.router)
         harness.allowance = Allowance(
             settings.budgets,
             lambda name: facts_for(name, self.environment.home),
@@ -162,6 +184,23 @@ class App:
             settings.model.effort,
         )
         return harness
+
+    def _lend(self, router: Router, session: Session, run: Run, meter: Meter) -> Services:
+        """What the tools of one run are lent."""
+        home, blobs = self.environment.home, self.store.blobs(session.id)
+
+        def workshop(processes: Processes, person: Person, blobs: Blobs) -> Workshop:
+            return self.written.for_call(
+                processes=processes, person=person, workspace=Path(session.workspace), blobs=blobs
+            )
+
+        return Services(
+            web=web_access(self.settings.web, self.environment.access),
+            eyes=ModelEyes(router, blobs, lambda name: facts_for(name, home).vision, meter, lambda called: None),
+            conversations=Recall(self.store.sessions),
+            outbox=self.store.outbox.of_run(session.id, run.id),
+            workshop=workshop,
+        )
 
     async def session(self, session_id: str, *, title: str, surface: str, workspace: Path) -> Session:
         """The session with this id, or a new one when none is named."""
@@ -199,6 +238,28 @@ class App:
         for harness in self._harnesses.values():
             await harness.close()
         self.store.close()
+
+
+def web_access(settings: WebSettings, access: Mapping[str, str]) -> WebAccess:
+    """How tools reach the web. Without a choice of search engine, it is one there is a key for."""
+    keys = {engine: access.get(f"{engine.upper()}_API_KEY", "") for engine in ("brave", "tavily")}
+    return WebAccess(
+        search=settings.search,
+        search_url=settings.search_url,
+        search_key=next(filter(None, keys.values()), "")
+        if settings.search == "auto"
+        else keys.get(settings.search, ""),
+        allowed=frozenset(settings.allowed),
+        browser=settings.browser,
+    )
+
+
+def reasons_against_tool(source: str) -> list[str]:
+    """What the scanner says against the source of a tool."""
+    from .safety.scan import Kind, Verdict, scan
+
+    report = scan(source, Kind.TOOL)
+    return [finding.why for finding in report.findings] if report.verdict is Verdict.BLOCK else []
 
 
 def _real(workspace: Path) -> str:

@@ -11,12 +11,15 @@ from typing import Any
 
 import pytest
 
+from hermes_agent.config.settings import SandboxSettings
 from hermes_agent.tools.builtin.data import convert_data, describe_data, plot_data, query_data
 from hermes_agent.tools.data.worker import answer
+from hermes_agent.tools.processes import ProcessTable
+from hermes_agent.tools.sandbox.bubblewrap import Bubblewrap
 from hermes_agent.tools.tool import declared_tool
-from hermes_agent.types.errors import PermissionRefused
+from hermes_agent.types.errors import ConfigError, PermissionRefused
 from hermes_agent.types.tools import Capability, ToolResult
-from tests.tools.context import Context
+from tests.tools.context import ENVIRONMENT, Context
 
 pytest.importorskip("duckdb")
 SHEET = """<?xml version="1.0"?><worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">
@@ -275,6 +278,21 @@ def test_a_query_through_the_process(context: Context) -> None:
     assert context.now(query_data, sql="SELECT 1", limit=0).error == "bad_argument"
     unknown = context.now(query_data, sql="SELECT nope FROM 'd/a.csv'")
     assert unknown.error == "sql_binder" and 'Candidate bindings: "x"' in unknown.text
+
+
+@pytest.mark.req("R3")
+def test_in_the_sandbox(context: Context, tmp_path: Path) -> None:
+    try:
+        sandbox = Bubblewrap(SandboxSettings(), ENVIRONMENT)
+        sandbox.prove(context.workspace)
+    except ConfigError as error:
+        pytest.skip(str(error))
+    table = ProcessTable(sandbox, tmp_path / "confined", context.blobs, context.workspace)
+    context.processes = table.for_call(context.journal.announce)
+    context.write("s.csv", "a;b\n1;2,5\n")
+    done = context.now(convert_data, source="s.csv", output="new/t.json")
+    assert done == ToolResult(text="wrote new/t.json: 1 rows, 21 bytes", origin="s.csv")
+    assert json.loads((context.workspace / "new/t.json").read_bytes()) == [{"a": 1, "b": 2.5}]
 
 
 def test_describe(context: Context) -> None:

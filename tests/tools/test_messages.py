@@ -67,7 +67,7 @@ def test_what_they_declare() -> None:
         tool = declared_tool(function)
         assert tool is not None
         assert (tool.spec.capabilities, tool.spec.effect, tool.spec.destinations) == (
-            {Capability.MESSAGES},
+            frozenset((Capability.MESSAGES,)),
             Effect.ONCE,
             destinations,
         )

@@ -43,4 +43,5 @@ def test_bad_and_hostile(tmp_path: Path) -> None:
 def test_what_it_declares() -> None:
     tool = declared_tool(session_search)
     assert tool is not None
-    assert (tool.spec.labels, tool.spec.effect, tool.spec.capabilities) == ({Label.PRIVATE}, Effect.NONE, frozenset())
+    assert (tool.spec.labels, tool.spec.effect) == (frozenset((Label.PRIVATE,)), Effect.NONE)
+    assert tool.spec.capabilities == frozenset()

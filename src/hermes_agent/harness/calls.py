@@ -32,6 +32,8 @@ from .permits import Permits
 from .scene import CallContext, CallScene, Record
 from .toolbox import NestedTools
 
+_OWN_CODE = ("builtin", "self-written")
+"""Sources whose functions are ours: a self-written tool is run by our code, in a sandboxed process of its own."""
 IN_DOUBT = "interrupted; the effect may have happened; verify before repeating"
 
 
@@ -95,7 +97,7 @@ class Calls:
                 better = f" Use {steer.better} instead." if steer.better else ""
                 insist = "Make the same call again to insist."
                 return _refused(call, CallStatus.STEERED, "steered", f"{steer.reason}.{better} {insist}")
-        trusted = self.registry.source(call.name) == "builtin"
+        trusted = self.registry.source(call.name) in _OWN_CODE
         return Wish(call=call, tool=tool, bound=bound, digest=digest, trusted=trusted)
 
     def answered(self, wish: Wish, scene: CallScene) -> CallFinished | None:

@@ -54,7 +54,7 @@ class Services(Value, frozen=True, kw_only=True):
     eyes: Eyes
     conversations: Conversations
     outbox: Outbox
-    workshop: Callable[[Processes, Person], Workshop]
+    workshop: Callable[[Processes, Person, Blobs], Workshop]
 
 
 class CallScene:
@@ -112,4 +112,4 @@ class CallContext:
         self.eyes = services.eyes
         self.conversations = services.conversations
         self.outbox = services.outbox
-        self.workshop = services.workshop(self.processes, self.person)
+        self.workshop = services.workshop(self.processes, self.person, self.blobs)

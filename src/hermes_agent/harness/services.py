@@ -8,7 +8,7 @@ from ..models.meter import Meter
 from ..store.runs import Run
 from ..store.sessions import Session
 from ..types.errors import NotFound
-from ..types.tools import Hit, Person, Processes, ToolResult, WebAccess
+from ..types.tools import Blobs, Hit, Person, Processes, ToolResult, WebAccess
 from .scene import Services
 
 Lending = Callable[[Session, Run, Meter], Services]
@@ -62,7 +62,7 @@ def _closed() -> ToolResult:
     return ToolResult(ok=False, error="unavailable", text="self-written tools are not available here")
 
 
-def no_workshop(processes: Processes, person: Person) -> NoWorkshop:
+def no_workshop(processes: Processes, person: Person, blobs: Blobs) -> NoWorkshop:
     """A workshop that is closed."""
     return NoWorkshop()
 

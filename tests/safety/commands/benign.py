@@ -149,6 +149,7 @@ pip show requests
 pip freeze
 docker ps
 npm ls
+rustup show
 timeout 5 ls
 time ls
 nice ls
@@ -381,7 +382,6 @@ trap 'echo done' EXIT; make
 mkdir -p out && cp -r src/* out/
 kubectl get pods
 helm list
-rustup show
 coverage run -m pytest && coverage report
 hermes --version
 """

@@ -20,6 +20,7 @@ rm -rf -- /etc
 rm -rvf /opt
 rm -Rf /root/.config
 rm *
+mapfile -C 'rm -rf /' -c 1 x
 rm -rf .git
 r\m -rf /
 'rm' -rf /
@@ -520,7 +521,6 @@ let 'a[$(id)]=1'
 hash -p /tmp/x ls
 enable -f /tmp/x.so y
 complete -C x y
-mapfile -C 'rm -rf /' -c 1 x
 python -c "$X"
 python -c "exec('x')"
 python -c "eval('x')"
@@ -549,7 +549,6 @@ echo "unclosed
 echo $(unclosed
 rm -rf / <<
 (((
-ls ;; ls
 foo() {
 """
 
@@ -587,6 +586,8 @@ def commands(table: str) -> list[str]:
         found.append(line)
         if "<<EOF" in line or "<< 'EOF'" in line or "<<'EOF'" in line:
             ending = "EOF"
+        elif line.endswith("\\"):
+            ending = "  -la"
         elif line.startswith("sed -n '$!{"):
             ending = "}' x"
     return found

@@ -22,3 +22,12 @@ def visit(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visi
     visitor = Visitor(folder, site)
     yield visitor
     visitor.close()
+
+
+@pytest.fixture(scope="module")
+def hasty(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
+    """A visitor that does not wait long, for pages that make one wait."""
+    need_chromium()
+    visitor = Visitor(tmp_path_factory.mktemp("hasty"), site, hasty=True)
+    yield visitor
+    visitor.close()

@@ -87,15 +87,15 @@ def redirect(location: str) -> Answer:
 class Visitor:
     """Calls browser tools one after another on one loop, as a session does."""
 
-    def __init__(self, folder: Path, site: Site, **access: Any) -> None:
+    def __init__(self, folder: Path, site: Site, *, hasty: bool = False) -> None:
         from hermes_agent.tools.browser.session import Browser, Patience
 
         self.site = site
         self.context = Context(folder)
-        self.context.web = WebAccess(allowed=frozenset((site.place,)), **access)
-        self.patience = Patience(answer=1.5, load=1.0, quiet=1.0, action=1.0, reading=1.5)
+        self.context.web = WebAccess(allowed=frozenset((site.place,)))
+        patience = Patience(answer=3.0, load=1.5, action=1.5, reading=3.0) if hasty else Patience()
         self.runner = asyncio.Runner()
-        self.browser = Browser(self.context.web, patience=self.patience)
+        self.browser = Browser(self.context.web, patience=patience)
         self.context.resources.made[BROWSER] = self.browser
 
     def __call__(self, tool: object, **arguments: Any) -> ToolResult:

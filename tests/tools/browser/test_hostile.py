@@ -13,10 +13,11 @@ from hermes_agent.tools.builtin.browser import (
     browser_navigate,
     browser_press,
     browser_screenshot,
+    browser_select,
     browser_snapshot,
 )
 from tests.tools.browser.site import Answer, Visitor, listening, redirect, reply, untouched
-from tests.tools.browser.test_pages import ref
+from tests.tools.browser.test_pages import FORM, ref
 
 HIDDEN = {
     "display": "display:none",
@@ -35,6 +36,16 @@ HIDDEN = {
     "scale": "transform:scale(0)",
     "content": "content-visibility:hidden",
 }
+
+
+def test_actions_without_a_page_say_so(visit: Visitor) -> None:
+    for tool, arguments in (
+        (browser_snapshot, {}),
+        (browser_press, {"key": "a"}),
+        (browser_screenshot, {"path": "a.png"}),
+    ):
+        result = visit(tool, **arguments)
+        assert (result.ok, result.error) == (False, "no_page") and "browser_navigate" in result.text
 
 
 @pytest.mark.req("A4", "B5")
@@ -178,33 +189,6 @@ def test_a_page_cannot_lead_to_a_private_address(visit: Visitor, way: str) -> No
         visit(browser_back)
 
 
-def test_endless_redirects_and_silence_end(visit: Visitor) -> None:
-    visit.site.pages["/round"] = redirect("/round")
-    round_and_round = visit(browser_navigate, url=visit.site.url("/round"))
-    assert round_and_round.error == "unreachable" and "TOO_MANY_REDIRECTS" in round_and_round.text
-    visit.site.pages["/silent"] = lambda handler: time.sleep(5)
-    silent = visit(browser_navigate, url=visit.site.url("/silent"))
-    assert (silent.error, silent.transient) == ("timeout", True) and "did not answer" in silent.text
-    visit.site.pages["/cut"] = lambda handler: handler.connection.shutdown(socket.SHUT_RDWR)
-    assert visit(browser_navigate, url=visit.site.url("/cut")).error == "unreachable"
-
-
-def test_an_endless_page_is_shown_as_far_as_it_came(visit: Visitor) -> None:
-    def drip(handler: BaseHTTPRequestHandler) -> None:
-        handler.send_response(200)
-        handler.send_header("Content-Type", "text/html")
-        handler.send_header("Connection", "close")
-        handler.end_headers()
-        handler.wfile.write(b"<title>Drip</title><p>first words</p>" + b" " * 4096)
-        for _ in range(40):
-            handler.wfile.write(b"<p>drop</p>")
-            time.sleep(0.1)
-
-    visit.site.pages["/drip"] = drip
-    shown = visit(browser_navigate, url=visit.site.url("/drip")).text
-    assert shown.startswith("[the page is still loading]\nfirst words")
-
-
 def test_dialogs_are_dismissed_and_told(visit: Visitor) -> None:
     visit.site.pages["/ask"] = (
         "<p id=p></p><script>p.textContent = [alert('Hi\u202e'), confirm('Sure?'), prompt('Who?')]</script>"
@@ -216,33 +200,6 @@ def test_dialogs_are_dismissed_and_told(visit: Visitor) -> None:
         "[a dialog (prompt) was dismissed: 'Who?']",
         ",false,",
     ]
-
-
-@pytest.mark.parametrize("trap", ["alert", "loop", "leave"])
-def test_traps_are_left(visit: Visitor, trap: str) -> None:
-    visit.site.pages |= {
-        "/alert": "<script>for (;;) alert('again')</script>",
-        "/loop": "<p>before</p><script>setTimeout(() => { for (;;); }, 50)</script>",
-        "/leave": "<button>x</button><script>onbeforeunload = () => 'stay'</script>",
-        "/after": "<p>free</p>",
-    }
-    trapped = visit(browser_navigate, url=visit.site.url(f"/{trap}"))
-    if trap == "alert":
-        assert not trapped.ok or "kept opening dialogs" in trapped.text
-    if trap == "loop":
-        trapped = trapped if not trapped.ok else visit(browser_snapshot)
-        assert (trapped.ok, trapped.error) == (False, "page_hung")
-    if trap == "leave":
-        visit(browser_click, ref=ref(trapped.text, "button"))
-    assert "free" in visit(browser_navigate, url=visit.site.url("/after")).text
-
-
-def test_a_script_that_never_ends_costs_only_its_page(visit: Visitor) -> None:
-    visit.site.pages["/plain"] = "<p>plain</p>"
-    visit(browser_navigate, url=visit.site.url("/plain"))
-    assert visit(browser_evaluate, script="for (;;);").error == "page_hung"
-    assert visit(browser_snapshot).error == "no_page"
-    assert "plain" in visit(browser_navigate, url=visit.site.url("/plain")).text
 
 
 def test_a_page_that_closes_itself_is_no_end(visit: Visitor) -> None:
@@ -257,27 +214,13 @@ def test_a_page_that_closes_itself_is_no_end(visit: Visitor) -> None:
     assert visit(browser_navigate, url=visit.site.url("/bye")).ok
 
 
-def test_a_flood_of_tabs_is_stopped(visit: Visitor) -> None:
-    visit.site.pages |= {
-        "/flood": "<button onclick=\"for (let i = 0; i < 30; i++) open('/drop')\">go</button>",
-        "/quiet": "<script>for (let i = 0; i < 30; i++) open('/drop')</script><p>quiet</p>",
-        "/drop": "<p>drop</p>",
-    }
-    assert "new tab" not in visit(browser_navigate, url=visit.site.url("/quiet")).text
-    page = visit(browser_navigate, url=visit.site.url("/flood")).text
-    visit(browser_click, ref=ref(page, "go"))
-    window = visit.browser._window
-    assert window is not None and len(window.running.context.pages) <= 9
-    visit.run(visit.browser.close())
-
-
 def test_a_huge_page_is_cut(visit: Visitor) -> None:
     visit.site.pages |= {
-        "/wide": "<body><script>document.body.innerHTML = '<p>a<a href=/>b</a></p>'.repeat(20000)</script>",
+        "/wide": "<body><script>document.body.innerHTML = '<p>a<a href=/>b</a></p>'.repeat(8000)</script>",
         "/deep": """<body><p>start</p><script>let node = document.body;
             for (let i = 0; i < 1500; i++) node = node.appendChild(document.createElement('div'));
             node.textContent = 'bottom'</script>""",
-        "/text": f"<p>{'word ' * 400_000}</p>",
+        "/text": f"<p>{'word ' * 100_000}</p>",
     }
     for path in ("/wide", "/deep", "/text"):
         shown = visit(browser_navigate, url=visit.site.url(path))
@@ -336,12 +279,78 @@ def test_a_page_cannot_change_how_it_is_read(visit: Visitor) -> None:
     assert 'button "Honest"' in visit(browser_navigate, url=visit.site.url("/tamper")).text
 
 
-def test_actions_without_a_page_say_so(visit: Visitor) -> None:
-    visit.run(visit.browser.close())
-    for tool, arguments in (
-        (browser_snapshot, {}),
-        (browser_press, {"key": "a"}),
-        (browser_screenshot, {"path": "a.png"}),
-    ):
-        result = visit(tool, **arguments)
-        assert (result.ok, result.error) == (False, "no_page") and "browser_navigate" in result.text
+def test_endless_redirects_and_silence_end(hasty: Visitor) -> None:
+    hasty.site.pages["/round"] = redirect("/round")
+    round_and_round = hasty(browser_navigate, url=hasty.site.url("/round"))
+    assert round_and_round.error == "unreachable" and "TOO_MANY_REDIRECTS" in round_and_round.text
+    hasty.site.pages["/silent"] = lambda handler: time.sleep(8)
+    silent = hasty(browser_navigate, url=hasty.site.url("/silent"))
+    assert (silent.error, silent.transient) == ("timeout", True) and "did not answer" in silent.text
+    hasty.site.pages["/cut"] = lambda handler: handler.connection.shutdown(socket.SHUT_RDWR)
+    assert hasty(browser_navigate, url=hasty.site.url("/cut")).error == "unreachable"
+
+
+def test_an_endless_page_is_shown_as_far_as_it_came(hasty: Visitor) -> None:
+    def drip(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/html")
+        handler.send_header("Connection", "close")
+        handler.end_headers()
+        handler.wfile.write(b"<title>Drip</title><p>first words</p>" + b" " * 4096)
+        for _ in range(40):
+            handler.wfile.write(b"<p>drop</p>")
+            time.sleep(0.1)
+
+    hasty.site.pages["/drip"] = drip
+    shown = hasty(browser_navigate, url=hasty.site.url("/drip")).text
+    assert shown.startswith("[the page is still loading]\nfirst words")
+
+
+@pytest.mark.parametrize("trap", ["alert", "loop", "leave"])
+def test_traps_are_left(hasty: Visitor, trap: str) -> None:
+    hasty.site.pages |= {
+        "/alert": "<script>for (;;) alert('again')</script>",
+        "/loop": "<p>before</p><script>setTimeout(() => { for (;;); }, 50)</script>",
+        "/leave": "<button>x</button><script>onbeforeunload = () => 'stay'</script>",
+        "/after": "<p>free</p>",
+    }
+    trapped = hasty(browser_navigate, url=hasty.site.url(f"/{trap}"))
+    if trap == "alert":
+        assert not trapped.ok or "kept opening dialogs" in trapped.text
+    if trap == "loop":
+        trapped = trapped if not trapped.ok else hasty(browser_snapshot)
+        assert (trapped.ok, trapped.error) == (False, "page_hung")
+    if trap == "leave":
+        hasty(browser_click, ref=ref(trapped.text, "button"))
+    assert "free" in hasty(browser_navigate, url=hasty.site.url("/after")).text
+
+
+def test_a_script_that_never_ends_costs_only_its_page(hasty: Visitor) -> None:
+    hasty.site.pages["/plain"] = "<p>plain</p>"
+    hasty(browser_navigate, url=hasty.site.url("/plain"))
+    assert hasty(browser_evaluate, script="for (;;);").error == "page_hung"
+    assert hasty(browser_snapshot).error == "no_page"
+    assert "plain" in hasty(browser_navigate, url=hasty.site.url("/plain")).text
+
+
+def test_an_option_that_is_not_there_and_a_disabled_button_fail_in_words(hasty: Visitor) -> None:
+    hasty.site.pages["/form"] = FORM
+    page = hasty(browser_navigate, url=hasty.site.url("/form")).text
+    assert hasty(browser_select, ref=ref(page, "combobox"), value="Coffee").error == "not_found"
+    assert hasty(browser_click, ref=ref(page, "Later")).error == "disabled"
+
+
+def test_a_flood_of_tabs_is_stopped(visit: Visitor) -> None:
+    visit.site.pages |= {
+        "/flood": "<button onclick=\"for (let i = 0; i < 30; i++) open('/drop')\">go</button>",
+        "/quiet": "<script>for (let i = 0; i < 30; i++) open('/drop')</script><p>quiet</p>",
+        "/drop": "<p>drop</p>",
+    }
+    assert "new tab" not in visit(browser_navigate, url=visit.site.url("/quiet")).text
+    page = visit(browser_navigate, url=visit.site.url("/flood")).text
+    shown = visit(browser_click, ref=ref(page, "go")).text + visit(browser_snapshot).text
+    assert "[one tab too many was closed" in shown
+    closed = 0
+    while visit(browser_back).text.startswith("[the tab was closed]"):
+        closed += 1
+    assert closed == 7

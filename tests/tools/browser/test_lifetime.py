@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from hermes_agent.tools.browser.folder import BrowserFolder
 from hermes_agent.tools.builtin.browser import browser_close, browser_navigate, browser_snapshot
 from hermes_agent.types.tools import WebAccess
 from tests.tools.browser.site import Site, Visitor, need_chromium
@@ -65,10 +66,18 @@ def _all_gone(pids: list[int]) -> bool:
 
 
 @pytest.mark.req("A4", "R3")
-def test_a_killed_browser_is_noticed_and_started_anew(visit: Visitor) -> None:
+def test_a_killed_browser_is_noticed_and_started_anew_without_the_agents_environment(visit: Visitor) -> None:
     visit.site.pages["/"] = "<p>here</p>"
     before = set(family(os.getpid()))
-    assert "here" in visit(browser_navigate, url=visit.site.url()).text
+    os.environ["HERMES_TEST_SECRET"] = "kept"
+    try:
+        assert "here" in visit(browser_navigate, url=visit.site.url()).text
+    finally:
+        del os.environ["HERMES_TEST_SECRET"]
+    (chromium,) = browsers([pid for pid in family(os.getpid()) if pid not in before])
+    environment = psutil.Process(chromium).environ()
+    folder = Path(environment["HOME"]).parent
+    assert "HERMES_TEST_SECRET" not in environment and folder.name.startswith("hermes-browser-")
     for name in ("chromium", "driver"):
         ours = [pid for pid in family(os.getpid()) if pid not in before]
         victim = browsers(ours)[0] if name == "chromium" else ours[0]
@@ -81,6 +90,7 @@ def test_a_killed_browser_is_noticed_and_started_anew(visit: Visitor) -> None:
         again = visit(browser_navigate, url=visit.site.url())
         assert again.ok and "here" in again.text, (name, first, again)
         assert "started anew" in first.text + again.text
+    assert not folder.exists()
     left = [pid for pid in family(os.getpid()) if pid not in before]
     assert visit(browser_close).text == "the browser is closed"
     assert until(partial(_all_gone, left))
@@ -100,16 +110,22 @@ def test_nothing_outlives_an_agent_that_is_killed(site: Site, tmp_path: Path) ->
     assert until(partial(_all_gone, children))
 
 
-def test_a_browser_sees_nothing_of_the_agents_environment(visit: Visitor) -> None:
-    os.environ["HERMES_TEST_SECRET"] = "kept"
-    try:
-        visit.site.pages["/"] = "<p>here</p>"
-        visit(browser_navigate, url=visit.site.url())
-        (chromium,) = browsers(family(os.getpid()))
-        assert "HERMES_TEST_SECRET" not in psutil.Process(chromium).environ()
-    finally:
-        del os.environ["HERMES_TEST_SECRET"]
-        visit.run(visit.browser.close())
+def test_folders_of_dead_agents_are_swept_up_and_those_of_living_ones_stay(tmp_path: Path) -> None:
+    script = (
+        "import os, sys\nfrom pathlib import Path\nfrom hermes_agent.tools.browser.folder import BrowserFolder\n"
+        "print(BrowserFolder(Path(sys.argv[1])).path, flush=True)\nos.kill(os.getpid(), 9)"
+    )
+    dead = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, cwd=ROOT)
+    assert Path(dead.stdout.strip()).is_dir()
+    (tmp_path / "hermes-browser-link").symlink_to(tmp_path)
+    (tmp_path / "hermes-browser-new").mkdir()
+    living = BrowserFolder(tmp_path)
+    again = BrowserFolder(tmp_path)
+    names = {"hermes-browser-link", "hermes-browser-new", living.path.name, again.path.name}
+    assert {path.name for path in tmp_path.iterdir()} == names
+    living.remove()
+    again.remove()
+    assert {path.name for path in tmp_path.iterdir()} == {"hermes-browser-link", "hermes-browser-new"}
 
 
 def test_a_missing_chromium_is_told_with_the_remedy(tmp_path: Path) -> None:
@@ -141,14 +157,3 @@ def test_a_missing_package_is_told_with_the_command(tmp_path: Path) -> None:
     )
     told = subprocess.run([sys.executable, "-c", script, str(tmp_path)], cwd=ROOT, capture_output=True, text=True)
     assert told.stdout == "the browser needs an optional package: pip install 'hermes-harness[browser]'\n", told.stderr
-
-
-def test_two_calls_at_once_take_turns(visit: Visitor) -> None:
-    visit.site.pages |= {"/a": "<title>A</title>", "/b": "<title>B</title>"}
-
-    async def both() -> list[str]:
-        calls = (visit.context.call(browser_navigate, url=visit.site.url(path)) for path in ("/a", "/b"))
-        return [result.text for result in await asyncio.gather(*calls)]
-
-    first, second = visit.run(both())
-    assert '"A"' in first and '"B"' in second

@@ -1,5 +1,7 @@
 """Ordinary pages: reading, forms, links, scrolling, tabs."""
 
+import asyncio
+
 import pytest
 
 from hermes_agent.tools.builtin.browser import (
@@ -99,13 +101,6 @@ def test_the_wrong_kind_of_element_is_named(visit: Visitor, tool: object, argume
     page = visit(browser_navigate, url=visit.site.url("/form")).text
     result = visit(tool, ref=ref(page, name), **{key: text for key, text in arguments.items() if key != "name"})
     assert (result.ok, result.error) == (False, "bad_argument") and said in result.text
-
-
-def test_an_option_that_is_not_there_and_a_disabled_button_fail_in_words(visit: Visitor) -> None:
-    visit.site.pages["/form"] = FORM
-    page = visit(browser_navigate, url=visit.site.url("/form")).text
-    assert visit(browser_select, ref=ref(page, "combobox"), value="Coffee").error == "not_found"
-    assert visit(browser_click, ref=ref(page, "Later")).error == "disabled"
 
 
 def test_links_back_and_the_end_of_history(visit: Visitor) -> None:
@@ -235,3 +230,14 @@ def test_pictures_go_into_the_workspace_and_nowhere_else(visit: Visitor) -> None
     with pytest.raises(PermissionRefused):
         visit(browser_screenshot, path="../red.png")
     assert not (visit.context.workspace.parent / "red.png").exists()
+
+
+def test_two_calls_at_once_take_turns(visit: Visitor) -> None:
+    visit.site.pages |= {"/a": "<title>A</title>", "/b": "<title>B</title>"}
+
+    async def both() -> list[str]:
+        calls = (visit.context.call(browser_navigate, url=visit.site.url(path)) for path in ("/a", "/b"))
+        return [result.text for result in await asyncio.gather(*calls)]
+
+    first, second = visit.run(both())
+    assert '"A"' in first and '"B"' in second

@@ -223,6 +223,8 @@ def _calls(stage: Stage) -> list[Attempt]:
     found.append(_attempt("call", "program", "su", ["su", "-c", "true"], NAMESPACES))
     found.append(_attempt("call", "setuid", "0", [], NAMESPACES))
     found.append(_attempt("call", "setuid-file", "bash", ["rootbash"], NAMESPACES))
+    for way in ("open", "mknod", "chmod", "fchmod", "install", "copy"):
+        found += [_attempt("call", "lend", f"{way}-{mode:o}", [way, mode]) for mode in (0o4755, 0o2755)]
     found.append(_attempt("call", "terminal", "tiocsti", [0x5412]))
     found.append(_attempt("call", "terminal", "tioclinux", [0x541C]))
     found.append(_attempt("call", "chroot", "jail", [str(stage.folders[0] / "secret")]))

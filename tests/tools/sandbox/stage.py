@@ -69,6 +69,7 @@ class Stage:
         self.token = f"CANARY{uuid4().hex}"
         self.workspace = folder / "workspace"
         self.workspace.mkdir()
+        self.found = self.workspace / "loot"
         self.home = folder / "home"
         self.needles = [self.token.encode(), *_real_secrets()]
         self.folders = [Path(tempfile.mkdtemp(prefix="stage-", dir=root)) for root in ROOTS if os.access(root, os.W_OK)]
@@ -139,7 +140,7 @@ class Stage:
 
     def loot(self, number: int) -> bytes:
         """What an attempt brought home."""
-        file = self.workspace / "loot" / str(number)
+        file = self.found / str(number)
         return file.read_bytes() if file.exists() else b""
 
     def stolen(self, number: int) -> bool:
@@ -163,6 +164,8 @@ class Stage:
         found += [f"{listener.address!r} was reached" for listener in self.listeners if listener.arrived]
         if self.victim.poll() is not None or psutil.Process(self.victim.pid).status() == psutil.STATUS_STOPPED:
             found.append("the victim was hit")
+        lent = [file.name for file in self.workspace.rglob("*") if file.lstat().st_mode & 0o6000]
+        found += [f"{name} lends rights" for name in lent]
         if self.token in Path("/proc/keys").read_text():
             found.append("a key was left in the kernel")
         return found

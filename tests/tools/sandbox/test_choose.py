@@ -13,12 +13,13 @@ from hermes_agent.tools.sandbox.choose import choose
 from hermes_agent.tools.sandbox.kernel import landlock_abi
 from hermes_agent.types.errors import ConfigError
 from tests.tools.context import ENVIRONMENT
+from tests.tools.sandbox.conftest import Making
 
 
 @pytest.mark.req("R3")
 def test_the_kinds(tmp_path: Path) -> None:
-    settings = {kind: SandboxSettings(kind=kind) for kind in SandboxKind}
-    chosen = {kind: choose(settings[kind], ENVIRONMENT) for kind in ("auto", "bubblewrap", "landlock", "none")}
+    kinds = (SandboxKind.AUTO, SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK, SandboxKind.NONE)
+    chosen = {kind.value: choose(SandboxSettings(kind=kind), ENVIRONMENT) for kind in kinds}
     assert {kind: (found.name, found.confines) for kind, found in chosen.items()} == {
         "auto": ("bubblewrap", True),
         "bubblewrap": ("bubblewrap", True),
@@ -39,22 +40,35 @@ def test_the_kinds(tmp_path: Path) -> None:
 
 def test_one_that_was_named_is_never_replaced() -> None:
     missing = choose(SandboxSettings(kind=SandboxKind.SSH), ENVIRONMENT)
-    with pytest.raises(ConfigError, match="sandbox.host is ''"):
+    with pytest.raises(ConfigError, match=r"sandbox\.host is ''"):
         assert missing.name
     unreachable = choose(SandboxSettings(kind=SandboxKind.SSH, host="nobody@127.0.0.1"), {"PATH": "/usr/bin"})
     with pytest.raises(ConfigError, match=r"ssh to nobody@127.0.0.1 does not work"):
         assert unreachable.confines
-    tiny = choose(SandboxSettings(kind=SandboxKind.BUBBLEWRAP, memory_mb=1), ENVIRONMENT)
-    with pytest.raises(ConfigError, match="bubblewrap does not work here"):
-        assert tiny.reason
 
 
-def test_where_nothing_works_auto_says_why() -> None:
-    found = choose(SandboxSettings(memory_mb=1), ENVIRONMENT)
-    assert (found.name, found.confines) == ("direct", False)
-    assert found.reason.startswith("none: bubblewrap does not work here: ")
-    assert "; Landlock does not work here: " in found.reason
-    assert found.reason.endswith("; commands run with your own rights")
+NESTED = """
+from hermes_agent.config.settings import SandboxKind, SandboxSettings
+from hermes_agent.tools.sandbox.choose import choose
+from hermes_agent.types.errors import ConfigError
+
+found = choose(SandboxSettings(), {})
+print(found.name, found.confines)
+try:
+    print(choose(SandboxSettings(kind=SandboxKind.BUBBLEWRAP), {}).name)
+except ConfigError as error:
+    print(error.explain())
+"""
+
+
+def test_auto_takes_the_second_where_the_first_does_not_work(bubblewrap: Making) -> None:
+    """Inside of one sandbox there are no namespaces for another."""
+    bench = bubblewrap(SandboxSettings())
+    (bench.workspace / "nested.py").write_text(NESTED)
+    taken, refused = bench.run(f"{sys.executable} nested.py").text.splitlines()
+    assert taken == "landlock True"
+    assert refused.startswith("bubblewrap does not work here: bwrap: ")
+    assert refused.endswith("(sysctl user.max_user_namespaces))")
 
 
 def test_choosing_costs_nothing_until_a_command_runs() -> None:

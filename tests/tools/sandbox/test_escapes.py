@@ -1,12 +1,13 @@
 """Three hundred ways out, none of which may work. Each is judged by what became of the host."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from hermes_agent.config.settings import SandboxSettings
-from hermes_agent.tools.sandbox.base import Sandbox
+from hermes_agent.tools.sandbox.base import Boundary, Sandbox
 from hermes_agent.tools.sandbox.bubblewrap import Bubblewrap
 from hermes_agent.tools.sandbox.direct import Direct
 from hermes_agent.tools.sandbox.landlock import Landlock
@@ -25,7 +26,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 def escaped(stage: Stage, sandbox: Sandbox, attempts: list[Attempt]) -> list[str]:
     """The names of the attempts that worked. The attacker must have come to its end."""
     said = stage.run(sandbox, [(attempt.kind, attempt.way, attempt.arguments) for attempt in attempts])
-    done = stage.workspace / "loot" / "done"
+    done = stage.found / "done"
     assert done.exists(), said[-2000:]
     assert int(done.read_text()) == len(attempts)
     assert [attempt.name for number, attempt in enumerate(attempts) if not stage.loot(number)] == []
@@ -52,6 +53,38 @@ def test_no_way_out(name: str, stage: Stage) -> None:
     attempts = [attempt for attempt in table(stage) if name in attempt.stopped_by]
     assert len({attempt.name for attempt in attempts}) == len(attempts) >= 300
     assert escaped(stage, confined(name, stage), attempts) == []
+    assert stage.disturbed() == []
+
+
+class Overlaid:
+    """A sandbox whose workspace lies on a file system that cannot show its files under other owners."""
+
+    name = "bubblewrap"
+    confines = True
+    reason = "for a test"
+
+    def __init__(self, sandbox: Sandbox, folder: Path) -> None:
+        self._sandbox = sandbox
+        self.upper, self._work = folder / "upper", folder / "work"
+        self.upper.mkdir()
+        self._work.mkdir()
+
+    def wrap(self, command: str, boundary: Boundary) -> list[str]:
+        place = boundary.workspace
+        mount = f"mount -t overlay none -o lowerdir={place},upperdir={self.upper},workdir={self._work} {place}"
+        argv = self._sandbox.wrap(command, boundary)
+        return ["/usr/bin/unshare", "-m", "/bin/sh", "-c", f'{mount} && cd {place} && exec "$@"', "sh", *argv]
+
+    def environment(self) -> dict[str, str]:
+        return self._sandbox.environment()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root's commands change their owner")
+def test_no_way_out_where_owners_cannot_be_exchanged(stage: Stage, tmp_path: Path) -> None:
+    attempts = [attempt for attempt in table(stage) if "bubblewrap" in attempt.stopped_by]
+    sandbox = Overlaid(confined("bubblewrap", stage), tmp_path)
+    stage.found = sandbox.upper / "loot"
+    assert escaped(stage, sandbox, attempts) == []
     assert stage.disturbed() == []
 
 

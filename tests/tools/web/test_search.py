@@ -212,7 +212,7 @@ def test_a_key_and_an_address_stay_with_their_engine(site: Site, other: Site) ->
         ),
         (
             WebAccess(search="searxng", search_url="file:///x"),
-            "searxng: 'file:///x/search' is no http or https address",
+            "searxng: 'file:///x' is no http or https address",
         ),
     ],
 )
@@ -220,7 +220,7 @@ def test_what_is_missing_is_said(access: WebAccess, text: str, context: Context)
     context.web = access
     result = context.now(web_search, query="cats")
     assert (result.ok, result.error, result.text.startswith("no search engine answered: ")) == (False, "search", True)
-    assert text.replace("/search'", "'") in result.text
+    assert text in result.text
 
 
 # the tool

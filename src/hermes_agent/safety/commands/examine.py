@@ -133,6 +133,9 @@ class _Examination:
             return
         place = _places(job, data)
         for item in read(tree.root_node):
+            self._steps += 1
+            if self._steps > _STEPS:
+                return
             match item:
                 case Unread(text=text, why=why):
                     self._unread(text, why)
@@ -197,6 +200,7 @@ class _Examination:
         name = posixpath.basename(targets.normal(argv[0].text)).lower() or argv[0].text
         inners = list(unwrap(name, argv, call.feed))
         plain = (name in WRAPPERS and WRAPPERS[name].plain) or (name in ("xargs", "find") and bool(inners))
+        plain = plain or (name in SHELLS and any(inner.script for inner in inners))
         reads = only_reads(name, argv) or (plain and bool(inners) and _steady(name, argv))
         self._programs.append(
             Program(
@@ -213,6 +217,12 @@ class _Examination:
             self._unread(" ".join(word.text for word in argv), f"{name} runs what stands in a subscript")
         for risk in risks(name, argv):
             self._risk(risk.kind, risk.why)
+        if name in WRAPPERS and WRAPPERS[name].assigns:
+            for word in argv[1:]:
+                variable, given, value = word.text.partition("=")
+                if given and variable.isidentifier():
+                    held = word._replace(text=value)
+                    self._assigned(variable, held, _Text("", call.through, call.start, call.end, call.level), alone=False)
         for inner in inners:
             self._inner(inner, call)
 

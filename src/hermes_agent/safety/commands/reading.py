@@ -12,6 +12,7 @@ from .words import Variables, Word, literal, word, words
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_LITERAL = ("raw_string", "ansi_c_string", "heredoc_body", "heredoc_content", "heredoc_start", "`", "$(", "$((")
 _REDIRECTS = ("file_redirect", "heredoc_redirect", "herestring_redirect")
 _BEFORE_COMMENT = b" \t\n;&|()"
 _UNSETTLED = re.compile(
@@ -80,7 +81,10 @@ def read(root: Node) -> Iterator[Item]:
             yield Unread(_shown(node), "it cannot be parsed")
         match node.type:
             case "command" | "declaration_command" | "unset_command":
-                yield _simple(node, around, variables)
+                simple = _simple(node, around, variables)
+                yield simple
+                if simple.argv and f"function {simple.argv[0].text}" in around.through:
+                    yield Unread(_shown(node), "a function calls itself without end")
                 stack.extend((child, _Around(through=around.through)) for child in reversed(node.children))
             case "redirected_statement":
                 stack.extend(_redirected(node, around, variables))
@@ -113,6 +117,8 @@ def _peculiar(node: Node, source: bytes, offset: int) -> Iterator[Item]:
         before = source[max(0, at - 1) : at]
         if before and before not in _BEFORE_COMMENT:
             yield Unread(_shown(node), "it is only a comment to a careless reader")
+    elif not node.child_count and node.type not in _LITERAL and _SUBSTITUTES.search(_shown(node, whole=True)):
+        yield Unread(_shown(node), "it may run a command that was not found")
     elif node.type == "expansion" and _EXECUTING.search(node.text or b""):
         yield Unread(_shown(node), "it runs what a variable holds")
     elif node.type == "command_substitution":

@@ -20,6 +20,7 @@ _CODE_FLAGS = {
     "perl": "eE", "ruby": "e", "node": "ep", "nodejs": "ep", "php": "rBER", "lua": "e", "luajit": "e", "rscript": "e",
     "r": "e", "julia": "eE", "raku": "e", "osascript": "e", "guile": "c", "bun": "e", "deno": "",
 }  # fmt: skip
+_TAKES_REST = ("--", "-M", "-m", "-I", "-F", "-i", "-x", "-D", "-r", "-C")
 _SQL = frozenset(
     ["psql", "mysql", "mariadb", "sqlite3", "sqlite", "sqlcmd", "duckdb", "clickhouse-client", "cockroach", "cqlsh", "mongosh", "mongo", "redis-cli"]
 )
@@ -221,10 +222,11 @@ def _language(name: str, args: Sequence[Word], feed: Feed) -> Iterator[Inner]:
             yield Inner(name, unread=text)
             return
         long = text.partition("=")[0] in ("--eval", "--print", "--expression") or (text == "eval" and name == "deno")
-        cluster = text.startswith("-") and not text.startswith("--") and any(flag in text[1:] for flag in flags)
+        cluster = re.match(rf"-[acnlpsStTuUvwWXf0-9]*[{flags}]", text) if flags else None
+        if cluster is None and flags and not text.startswith(_TAKES_REST):
+            cluster = re.match(rf"-[^-].*?[{flags}]", text)
         if long or cluster:
-            at = min((text.index(flag) for flag in flags if flag in text[1:]), default=0) if cluster else 0
-            attached = text.partition("=")[2] if long else text[at + 1 :]
+            attached = text.partition("=")[2] if long else text[cluster.end() if cluster else 0 :]
             given = [word._replace(text=attached)] if attached else []
             yield from _findings(
                 f"{name} {text[:2]}", [*given, *args[index + 1 : index + 2]], lambda s: code.other(name, s)
@@ -447,6 +449,12 @@ _TAR = (
 )
 
 
+def _debugger(name: str, args: Sequence[Word]) -> Iterator[Inner]:
+    for index, word in enumerate(args):
+        if word.text in ("-ex", "--ex", "--eval-command", "-iex", "-o", "-O", "-x", "--command"):
+            yield from _findings(name, args[index + 1 : index + 2], code.editor)
+
+
 def _trap(name: str, args: Sequence[Word]) -> Iterator[Inner]:
     words = [word for word in args if word.text not in ("-", "--")]
     if len(words) > 1 and not words[0].text.startswith("-"):
@@ -507,7 +515,7 @@ _SPECIAL: dict[str, Callable[[str, Sequence[Word]], Iterator[Inner]]] = {
     "source": _sourced, ".": _sourced, "hash": _unknown, "enable": _unknown, "bind": _unknown, "complete": _unknown,
     "rsync": _named_scripts("-e", "--rsh", "--rsync-path"), "scp": _named_scripts("-S", "-o"), "sftp": _named_scripts("-S", "-o"),
     "man": _named_scripts("-P", "--pager", "-H"), "zip": _named_scripts("-TT", "--unzip-command"),
-    "gdb": _named_scripts("-ex", "--ex", "--eval-command", "-iex"), "expect": _named_scripts("-c"), "lldb": _named_scripts("-o"),
+    "gdb": _debugger, "expect": _named_scripts("-c"), "lldb": _debugger,
     "mapfile": _named_scripts("-C"), "readarray": _named_scripts("-C"), "sort": _named_scripts("--compress-program"),
     "rg": _named_scripts("--pre", "--hostname-bin"), "split": _named_scripts("--filter"), "ansible": _named_scripts("-a"),
     "tcpdump": _named_scripts("-z"), "logrotate": _named_scripts("-s"), "wget": _named_scripts("--use-askpass"),

@@ -12,6 +12,7 @@ _SHELL = "opens a shell to somebody else"
 _OBSCURE = "hides what it runs"
 _SCRIPT = "carries script that runs in a viewer"
 _ROOTS = r"(?:/(?:\s|$|\*|;|&|\||\"|'|\))|/(?:etc|usr|var|home|root|boot|bin|lib|opt|srv|sys|dev|proc|users|system32|library)\b/?\*?(?:\s|$|[;&|\"'])|~/?\*?(?:\s|$|[;&|\"'/.])|\$\{?home\}?/?\*?(?:\s|$|[;&|\"']|/\.)|\*(?:\s|$)|\.(?:\s|$)|--no-preserve-root|[a-z]:\\)"
+_TRICK = re.compile(r"(?<=\w)(?:\"\"|''|\\)(?=\w)|\$\{?ifs|['\"]\s{0,3}\+\s{0,3}['\"]|\$\((?:printf|echo) ")
 _QUOTES = re.compile(r"\"\"|''|\\(?=[a-z])|\$\{ifs\}|\$ifs(?:\$\d)?|['\"]\s{0,3}\+\s{0,3}['\"]")
 _ECHOED = re.compile(
     r"\$\((?:printf|echo)(?: -[ne]{1,2})? ['\"]?((?:\\\\?(?:x[0-9a-f]{2}|[0-3][0-7]{2})|[\w/.-]){1,60})['\"]?\)"
@@ -64,7 +65,7 @@ COMMANDS: tuple[Pattern, ...] = (
     Pattern(
         "destructive",
         100,
-        ("/etc/", "/boot/", "/dev/null", "crontab -r", "kill"),
+        ("> /etc/", ">/etc/", "> /boot/", "truncate", "/dev/null", "crontab -r", "kill -", "killall5"),
         r"(?:^|[;&|`(]\s{0,3}|\b(?:run|execute|task|step 1)\s{1,2}|\n):?\s{0,3}>\s{0,2}/(?:etc|boot)/\w|\btruncate\s[^\n]{0,20}/etc/|\bmv\s{1,3}(?:~|/home|/etc|\$home|/\*)/?\S{0,20}\s{1,3}/dev/null|\bcrontab\s{1,3}-r\b|\bkill\s{1,3}(?:-9|-kill|-s (?:sig)?kill)\s{1,3}(?:-1\b|1\b)|\b(?:killall5|pkill)\s{1,3}-9\s{1,3}(?:-u root|\.)",
         _DESTROYS,
     ),
@@ -209,6 +210,8 @@ COMMANDS: tuple[Pattern, ...] = (
 
 def shell_plain(folded: str) -> str:
     """`folded` with the empty quotes, needless backslashes and printf tricks that break up a command's words resolved."""
+    if not _TRICK.search(folded):
+        return folded
     plain = _ECHOED.sub(lambda match: _echoed(match[1]), folded)
     return _QUOTES.sub(lambda match: " " if "ifs" in match[0] else "", plain)
 

@@ -17,8 +17,8 @@ from .hidden import hidden_text
 from .injection import intents
 from .layout import cut_up
 from .normalise import fold, squeezed, unleeted, words
-from .patterns import observed
-from .persistence import PERSISTENCE
+from .patterns import observed, together
+from .persistence import PERSISTENCE, PLANTED
 from .phrases import PHRASES
 from .verdict import CERTAIN, MAX_FINDINGS, Evidence, Kind, Report, finding, weigh
 
@@ -134,12 +134,19 @@ def _judged(folded: str, kind: Kind) -> Iterator[Observed]:
         yield Observed(item, folded)
     for item in (*intents(found), *observed(PHRASES, folded)):
         yield Observed(_in_words(item, around), folded)
+    yield from _commands(folded, around, kind)
     shell = shell_plain(folded)
+    if shell != folded:
+        yield from _commands(shell, Discourse(shell, found), kind)
+
+
+def _commands(folded: str, around: Discourse, kind: Kind) -> Iterator[Observed]:
     short = around.is_short or kind is Kind.COMMAND
-    for view in {folded, shell}:
-        for patterns in (COMMANDS, EXFILTRATION, PERSISTENCE):
-            for item in observed(patterns, view, command=True):
-                yield Observed(_in_commands(item, Discourse(view, found), short=short), view)
+    for item in together(PLANTED, folded):
+        yield Observed(_in_commands(item, around, short=short), folded)
+    for patterns in (COMMANDS, EXFILTRATION, PERSISTENCE):
+        for item in observed(patterns, folded, command=True):
+            yield Observed(_in_commands(item, around, short=short), folded)
 
 
 def _in_words(item: Evidence, around: Discourse) -> Evidence:

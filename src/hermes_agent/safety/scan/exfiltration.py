@@ -184,6 +184,8 @@ EXFILTRATION: tuple[Pattern, ...] = (
         r"|\b(?:render|display|show|load|include|output|embed|add|insert|end)\w{0,4}\b[^.\n]{0,60}\b(?:markdown )?image\b[^\n]{0,120}https?://[^\n]{0,120}(?:conversation|history|secret|token|keys?|password|chat|context|memory|data|message|summary)",
         _LINK,
     ),
+    Pattern("exfiltration_words", 90, ("send", "forward", "email", "transmit", "submit", "recipient", "include"),
+            r"\b(?:send|forward|e-?mail|transmit|submit|copy|report)\b[^\n]{0,120}\b(?:ssn|social security|card numbers?|account (?:details|numbers?|statements?)|passport|(?:complete|full|entire|customer(?:'s)?|their|personal) (?:\w+ )?(?:records?|data|details|information|history)|contacts?|customer (?:data|list|records?))\b[^\n]{0,120}\b[\w.+-]{1,40}@[\w-]{1,40}\.|\"recipient\"\s?:\s?\"[^\"\n]{1,60}@[^\n]{0,120}(?:ssn|account|card|password|token|secret)", _LEAVES),
     Pattern(
         "exfiltration_words",
         70,

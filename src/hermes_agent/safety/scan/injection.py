@@ -65,7 +65,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "override",
         100,
-        ((c.IGNORE, 0), (c.ALL, 2), (c.PRIOR, 6)),
+        ((c.IGNORE, 0), (c.ALL, 2), (c.PRIOR, 10)),
         "tells the reader to drop what came before",
         unless=c.NOT,
     ),
@@ -81,6 +81,13 @@ RULES: tuple[Rule, ...] = (
         100,
         ((c.NOT, 0), (c.FOLLOW, 3), (c.PRIOR | c.SYSTEM | c.YOURS, 3), (c.RULES, 3)),
         "revokes instructions",
+    ),
+    Rule(
+        "override",
+        100,
+        ((c.IGNORE, 0), (c.PRIOR, 2), (c.CONTENT, 2)),
+        "tells the reader to drop what came before",
+        unless=c.NOT,
     ),
     Rule(
         "adherence",
@@ -152,13 +159,13 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "persona",
-        40,
+        50,
         ((c.YOU | c.YOURS, 0), (c.PERSONA, 6)),
         "gives the reader another identity",
         near=c.FREE | c.LIMITS,
         reach=40,
     ),
-    Rule("unbound", 40, ((c.NOT, 0), (c.LIMITS, 4)), "claims that no rules apply", near=c.PERSONA | c.FREE, reach=40),
+    Rule("unbound", 50, ((c.NOT, 0), (c.LIMITS, 4)), "claims that no rules apply", near=c.PERSONA | c.FREE, reach=40),
     Rule(
         "standing_config",
         100,

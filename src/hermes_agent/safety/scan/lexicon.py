@@ -67,7 +67,7 @@ WORDS: dict[int, str] = {
         ολες tat_ca moi""",
     RULES: """instruction instructions iunstructions instuctions intructions instrcutions directions directive directives
         rule rules prompt prompts guideline guidelines commands orders constraints restrictions programming policy policies
-        protocol protocols guardrails safeguards guidance limitations directons ruleset commandments conditioning
+        protocol protocols guardrails safeguards guidance inputs limitations directons ruleset commandments conditioning
         | anweisung* instruktion* regeln richtlinien befehle* vorgaben instruction* consigne* directives regles instruccion*
         ordenes indicacion* reglas directric* instruc* ordens regras diretriz* istruzion* regole ordini direttiv* instructies
         regels opdrachten instrukcj* polece* zasad* instrukc* pokyn* instructiun* anvisning* ohjee* ohjeit* utasitas* talimat*

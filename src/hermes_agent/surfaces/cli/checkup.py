@@ -29,7 +29,12 @@ from .console import amount
 from .privacy import without_password
 
 _OPENAI_URL = "https://api.openai.com/v1"
-_EXTRAS = {"postgres": ("psycopg", "state in PostgreSQL")}
+_EXTRAS = {
+    "postgres": ("psycopg", "state in PostgreSQL"),
+    "data": ("duckdb", "SQL and plots over files"),
+    "browser": ("playwright", "the browser tools"),
+    "local": ("xllamacpp", "the embedded model"),
+}
 _ROOMY = 100_000_000
 
 
@@ -184,11 +189,16 @@ async def check_endpoint(environment: Environment, settings: Settings) -> Check:
 
 
 def check_sandbox(sandbox: Sandbox, settings: Settings) -> Check:
-    """Whether commands are kept from anything."""
-    if sandbox.confines:
-        return good("sandbox", f"commands run under {sandbox.name}")
+    """Which sandbox holds commands, and why; without one, what happens to them."""
+    try:
+        confines, reason = sandbox.confines, sandbox.reason
+    except HermesError as error:
+        return failed("sandbox", error)
+    if confines:
+        return good("sandbox", reason)
     verdict = settings.permissions.get(Capability.SHELL, Verdict.ASK)
     asked = {
+        Verdict.CONFINED: "each that does more than read is asked about first",
         Verdict.ASK: "each is asked about first",
         Verdict.ALLOW: "none is asked about",
         Verdict.DENY: "all are denied",
@@ -196,8 +206,8 @@ def check_sandbox(sandbox: Sandbox, settings: Settings) -> Check:
     return Check(
         name="sandbox",
         state=State.OK if verdict is Verdict.DENY else State.WARN,
-        text=f"{sandbox.name}: commands are not isolated, they have your rights; {asked[verdict]}",
-        remedy="keep permissions.shell on ask, or run hermes in a container" if verdict is not Verdict.DENY else "",
+        text=f"{reason}; {asked[verdict]}",
+        remedy="install bubblewrap (apt install bubblewrap)" if verdict is not Verdict.DENY else "",
     )
 
 

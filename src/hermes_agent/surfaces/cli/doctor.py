@@ -13,6 +13,7 @@ from ...config.load import Environment, load_settings, read_environment
 from ...config.settings import Settings
 from ...store.backends.sqlite import Sqlite
 from ...store.open import backend_for, open_store
+from ...tools.sandbox.choose import choose
 from ...types.errors import HermesError, StoreError, UsageError
 from .checkup import (
     Check,
@@ -76,6 +77,7 @@ async def examine(environment: Environment, *, online: bool) -> list[Check]:
     checks += check_model(environment, settings)
     if online:
         checks.append(await check_endpoint(environment, settings))
+    checks.append(check_sandbox(choose(settings.sandbox, environment.passed_on, [home]), settings))
     checks += check_extras()
     return checks
 
@@ -100,7 +102,6 @@ async def _examine_store(environment: Environment, settings: Settings) -> list[C
     checks += [Check(name="store", state=State.WARN, text=notice) for notice in store.notices]
     app = App(environment, settings, store, Parts())
     try:
-        checks.append(check_sandbox(app.sandbox, settings))
         checks += await check_journal(store, _SESSIONS)
         runs = await app.engine.abandoned()
     except HermesError as error:

@@ -10,7 +10,11 @@ import msgspec
 
 from ...config.load import load_settings, read_environment
 from ...safety.permissions import Policy
+from ...safety.taint import labels_of
 from ...tools.discovery import builtin_tools
+from ...tools.registry import Registry
+from ...tools.sandbox.choose import choose
+from ...tools.workshop.workshop import SelfWritten
 from ...types.errors import NotFound
 from ...types.tools import ToolSpec
 from .console import Console, print_json
@@ -66,8 +70,15 @@ def show(name: str, as_json: bool) -> None:
 
 def described() -> list[dict[str, Any]]:
     """Every tool as JSON, with the verdict of the configuration and its reason."""
-    policy = Policy(load_settings(read_environment().home).permissions)
-    return [_described(entry.spec, entry.source, policy) for entry in builtin_tools()]
+    environment = read_environment()
+    settings = load_settings(environment.home)
+    sandbox = choose(settings.sandbox, environment.passed_on)
+    policy = Policy(settings.permissions, confined=lambda: sandbox.confines)
+    registry = Registry(builtin_tools())
+    written, broken = SelfWritten(environment.home / "tools", registry, lambda text: []).entries()
+    for reason in broken:
+        Console().note(reason, "yellow")
+    return [_described(entry.spec, entry.source, policy) for entry in [*registry.entries(), *written]]
 
 
 def _described(spec: ToolSpec, source: str, policy: Policy) -> dict[str, Any]:
@@ -81,6 +92,8 @@ def _described(spec: ToolSpec, source: str, policy: Policy) -> dict[str, Any]:
         "effect": spec.effect.value,
         "needs": list(spec.needs),
         "timeout": spec.timeout,
+        "labels": sorted(labels_of(spec, {})),
+        "in_prompt": not spec.rare,
         "source": source,
         "verdict": ruling.verdict.value,
         "reason": ruling.reason,
@@ -98,6 +111,8 @@ def _print(one: dict[str, Any]) -> None:
     print(f"effect    {one['effect']}")
     print(f"needs     {', '.join(one['needs']) or 'nothing before it'}")
     print(f"time      at most {one['timeout']:g} s")
+    print(f"results   {', '.join(one['labels']) or 'without label'}")
+    print(f"offered   {'in every request' if one['in_prompt'] else 'when tool_search finds it'}")
     print(f"verdict   {one['verdict']}: {one['reason']}\n")
     required = one["parameters"].get("required", ())
     for name, part in one["parameters"].get("properties", {}).items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 import click
@@ -113,7 +114,7 @@ def explain(run: Run, events: Sequence[Recorded], told: Sequence[Recorded]) -> E
         if isinstance(entry.event, CallFinished) and entry.event.labels
     ]
     decisions = [
-        _decision(entry.event, calls.get(entry.event.call_id), told)
+        _decision(entry.event, calls.get(entry.event.call_id), _before(told, run.id, entry.event.call_id))
         for entry in events
         if isinstance(entry.event, Decided)
     ]
@@ -126,6 +127,16 @@ def explain(run: Run, events: Sequence[Recorded], told: Sequence[Recorded]) -> E
 def _read(event: CallFinished, *, earlier: bool) -> Read:
     labels = tuple(label.value for label in event.labels)
     return Read(call=event.call_id, tool=event.tool, origin=event.origin, labels=labels, earlier=earlier)
+
+
+def _before(told: Sequence[Recorded], run_id: str, call_id: str) -> list[Recorded]:
+    """What was said before a call had its result."""
+
+    def earlier(entry: Recorded) -> bool:
+        event = entry.event
+        return not (entry.run_id == run_id and isinstance(event, CallFinished) and event.call_id == call_id)
+
+    return list(takewhile(earlier, told))
 
 
 def _decision(event: Decided, call: ToolCall | None, told: Sequence[Recorded]) -> Decision:

@@ -156,8 +156,9 @@ class Gate:
             self._refuse(authority, error)
             raise _Denied from error
         except (OSError, HermesError) as error:
-            if len(self._unreached) < _REMEMBERED:
-                self._unreached[authority] = str(error) or "it does not answer"
+            if len(self._unreached) >= _REMEMBERED:
+                self._unreached.clear()
+            self._unreached[authority] = str(error) or "it does not answer"
             raise _Denied from error
 
     def _refuse(self, place: str, error: AddressRefused) -> None:

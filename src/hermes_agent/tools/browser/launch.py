@@ -14,6 +14,7 @@ from playwright.async_api import Browser, BrowserContext, Error, Playwright, asy
 from ...types.base import Value
 from ...types.errors import ConfigError, HermesError, MissingExtra
 from ...types.text import one_line
+from .folder import BrowserFolder
 from .gate import Gate
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
@@ -38,8 +39,6 @@ _FLAGS = (
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--js-flags=--max-old-space-size=1024",
 )
-_ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8"}
-"""All that the browser sees of the environment: no keys of the agent, and no home to read or to leave traces in."""
 
 
 class Appearance(Value, frozen=True, kw_only=True):
@@ -57,11 +56,14 @@ class NoBrowser(HermesError):
 class Running:
     """A started browser and the gate it goes through."""
 
-    def __init__(self, playwright: Playwright, browser: Browser, context: BrowserContext, gate: Gate) -> None:
+    def __init__(
+        self, playwright: Playwright, browser: Browser, context: BrowserContext, gate: Gate, folder: BrowserFolder
+    ) -> None:
         self.browser = browser
         self.context = context
         self.gate = gate
         self._playwright = playwright
+        self._folder = folder
 
     @property
     def alive(self) -> bool:
@@ -83,6 +85,7 @@ class Running:
                 async with asyncio.timeout(10):
                     await ending()
         await self.gate.close()
+        self._folder.remove()
 
 
 def find_chromium(configured: str = "") -> str:
@@ -108,9 +111,10 @@ async def launch(executable: str, gate: Gate, appearance: Appearance, engines: C
     `engines` are scripts that find elements; they run where a page's own scripts cannot reach. Root has no sandbox
     to give: Chromium's own needs an ordinary user.
     """
-    await gate.start()
+    folder = BrowserFolder()
     playwright = None
     try:
+        await gate.start()
         playwright = await async_playwright().start()
         for name, script in engines:
             await playwright.selectors.register(name, script, content_script=True)
@@ -126,7 +130,8 @@ async def launch(executable: str, gate: Gate, appearance: Appearance, engines: C
                 "username": gate.user,
                 "password": gate.password,
             },
-            env=dict(_ENVIRONMENT),
+            env={**folder.environment()},
+            artifacts_dir=folder.path,
             handle_sigint=False,
             handle_sigterm=False,
             handle_sighup=False,
@@ -142,10 +147,11 @@ async def launch(executable: str, gate: Gate, appearance: Appearance, engines: C
         if playwright is not None:
             await playwright.stop()
         await gate.close()
+        folder.remove()
         if isinstance(error, Error | OSError):
             raise NoBrowser(f"Chromium did not start: {one_line(error_line(error), 200)}", remedy=_INSTALL) from error
         raise
-    return Running(playwright, browser, context, gate)
+    return Running(playwright, browser, context, gate, folder)
 
 
 def error_line(error: BaseException) -> str:

@@ -15,11 +15,17 @@ from ..failures import failed, file_failure
 from ..tool import tool
 
 _SECONDS = 100.0
-_SOURCES = str(Path(__file__).parents[3])
-_SCRIPT = (
-    f"import sys; sys.path.insert(0, {_SOURCES!r});"
-    f" from {__package__.rpartition('.')[0]}.data.worker import main; main()"
-)
+_PACKAGE = Path(__file__).parents[2]
+_SCRIPT = f"""\
+import sys
+package = type(sys)({_PACKAGE.name!r})
+package.__path__ = [{str(_PACKAGE)!r}]
+sys.modules[{_PACKAGE.name!r}] = package
+from {_PACKAGE.name}.tools.data.worker import main
+main()
+"""
+"""Names the package by its own folder: of the folder above a sandbox may show nothing."""
+
 _READ_ROWS = 1_000
 _GONE = "the data process ended without an answer; the file may be damaged or too large: select less of it"
 
@@ -127,4 +133,6 @@ def _broken(ran: ToolResult) -> ToolResult:
     """What to say when the process ended without an answer."""
     if ran.error == "timeout":
         return failed("timeout", f"not done after {_SECONDS:g} s; select less, or aggregate")
+    if ran.error in ("exit_126", "exit_127"):
+        return failed("missing", "where commands run there is no Python of this agent; data tools need a local sandbox")
     return failed("crashed", f"{_GONE} [{ran.error or 'no answer'}]")

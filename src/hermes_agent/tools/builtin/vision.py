@@ -94,7 +94,7 @@ def _webp(data: bytes) -> Picture | None:
             width, height = (int.from_bytes(data[at : at + 3], "little") + 1 for at in (24, 27))
             return Picture("image/webp", width, height) if len(data) >= 30 else None
         case b"VP8L" if data[20] == 0x2F:
-            bits = int.from_bytes(data[21:25], "little")
+            (bits,) = struct.unpack("<I", data[21:25])
             return Picture("image/webp", (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1)
         case b"VP8 " if data[23:26] == b"\x9d\x01\x2a":
             width, height = struct.unpack("<HH", data[26:30])

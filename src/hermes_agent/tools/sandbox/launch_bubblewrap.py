@@ -32,7 +32,9 @@ def become(plan: Plan, command: list[str]) -> None:
     stranger = os.geteuid() == 0 and _step_down(plan, sources)
     argv = [plan["program"], *_namespaces(plan), *_files(plan, sources)]
     if not stranger and os.geteuid() == 0:
-        argv += ["--ro-bind", "/proc/sys", "/proc/sys", "--ro-bind-try", "/dev/null", "/proc/sysrq-trigger"]
+        argv += ["--ro-bind", "/proc/sys", "/proc/sys"]
+        if os.path.exists("/proc/sysrq-trigger"):
+            argv += ["--ro-bind", "/dev/null", "/proc/sysrq-trigger"]
     filtering = filter_program(sockets=ORDINARY)
     if filtering:
         argv += ["--seccomp", str(_handed(filtering))]

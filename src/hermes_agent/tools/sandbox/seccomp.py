@@ -10,9 +10,10 @@ import struct
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000
 _EPERM, _ENOSYS, _EAFNOSUPPORT = 1, 38, 97
-_NUMBER, _ARCHITECTURE, _FIRST, _SECOND = 0, 4, 16, 24
+_NUMBER, _ARCHITECTURE = 0, 4
 _X32 = 0x40000000
 _NAMESPACES = 0x7E020080
+_LENDS_RIGHTS, _MAKES_FILE = 0o6000, 0x400040
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
 
@@ -107,9 +108,43 @@ _AARCH64 = {
     "userfaultfd": 282,
     "kexec_file_load": 294,
 }
-_MACHINES: dict[str, tuple[int, dict[str, int], dict[str, int]]] = {
-    "x86_64": (0xC000003E, _X86_64, {"ioctl": 16, "clone": 56, "socket": 41, "prlimit": 302}),
-    "aarch64": (0xC00000B7, _AARCH64, {"ioctl": 29, "clone": 220, "socket": 198, "prlimit": 261}),
+_CHMOD_2, _OPENAT2 = 452, 437
+
+
+class _Machine:
+    """The numbers of one architecture. `modes` says at which argument a call takes the mode of a file, `opening` where a
+    call that opens files takes its flags and the mode of a new one."""
+
+    def __init__(
+        self,
+        audit: int,
+        refused: dict[str, int],
+        looked_into: dict[str, int],
+        modes: dict[int, int],
+        opening: dict[int, tuple[int, int]],
+    ) -> None:
+        self.audit = audit
+        self.refused = refused
+        self.looked_into = looked_into
+        self.modes = {**modes, _CHMOD_2: 2}
+        self.opening = opening
+
+
+_MACHINES = {
+    "x86_64": _Machine(
+        0xC000003E,
+        _X86_64,
+        {"ioctl": 16, "clone": 56, "socket": 41, "prlimit": 302},
+        {85: 1, 90: 1, 91: 1, 133: 1, 259: 2, 268: 2},
+        {2: (1, 2), 257: (2, 3)},
+    ),
+    "aarch64": _Machine(
+        0xC00000B7,
+        _AARCH64,
+        {"ioctl": 29, "clone": 220, "socket": 198, "prlimit": 261},
+        {33: 2, 52: 1, 53: 2},
+        {56: (2, 3)},
+    ),
 }
 _CLONE3 = 435
 
@@ -121,33 +156,53 @@ def families(*, network: bool, local: bool) -> tuple[int, ...]:
 
 def filter_program(*, sockets: tuple[int, ...] | None = None) -> bytes:
     """The filter for this machine, empty where there is none. `sockets` limits the families; None allows all."""
-    known = _MACHINES.get(os.uname().machine)
-    if known is None:
+    machine = _MACHINES.get(os.uname().machine)
+    if machine is None:
         return b""
-    architecture, refused, looked_into = known
     code = [
         _step(_LOAD, _ARCHITECTURE),
-        _step(_EQUAL, architecture, 1, 0),
+        _step(_EQUAL, machine.audit, 1, 0),
         _refuse(_EPERM),
         _step(_LOAD, _NUMBER),
         _step(_AT_LEAST, _X32, 0, 1),
         _refuse(_EPERM),
     ]
-    for number in sorted((*refused.values(), *_SAME_EVERYWHERE.values())):
+    for number in sorted((*machine.refused.values(), *_SAME_EVERYWHERE.values())):
         code += [_step(_EQUAL, number, 0, 1), _refuse(_EPERM)]
-    code += [_step(_EQUAL, _CLONE3, 0, 1), _refuse(_ENOSYS)]
-    code += _when(looked_into["clone"], [_step(_LOAD, _FIRST), _step(_ANY_BIT, _NAMESPACES, 0, 1), _refuse(_EPERM)])
-    code += _when(looked_into["prlimit"], [_step(_LOAD, _FIRST), _step(_EQUAL, 0, 1, 0), _refuse(_EPERM)])
-    terminal = [_step(_LOAD, _SECOND)]
+    for number in (_CLONE3, _OPENAT2):
+        code += [_step(_EQUAL, number, 0, 1), _refuse(_ENOSYS)]
+    code += _rights(machine)
+    clone, limit = machine.looked_into["clone"], machine.looked_into["prlimit"]
+    code += _when(clone, [_step(_LOAD, _argument(0)), _step(_ANY_BIT, _NAMESPACES, 0, 1), _refuse(_EPERM)])
+    code += _when(limit, [_step(_LOAD, _argument(0)), _step(_EQUAL, 0, 1, 0), _refuse(_EPERM)])
+    terminal = [_step(_LOAD, _argument(1))]
     for request in (_TIOCSTI, _TIOCLINUX):
         terminal += [_step(_EQUAL, request, 0, 1), _refuse(_EPERM)]
-    code += _when(looked_into["ioctl"], terminal)
+    code += _when(machine.looked_into["ioctl"], terminal)
     if sockets is not None:
-        opening = [_step(_LOAD, _FIRST)]
+        opening = [_step(_LOAD, _argument(0))]
         for family in sockets:
             opening += [_step(_EQUAL, family, 0, 1), _step(_RETURN, _ALLOW)]
-        code += _when(looked_into["socket"], [*opening, _refuse(_EAFNOSUPPORT)])
+        code += _when(machine.looked_into["socket"], [*opening, _refuse(_EAFNOSUPPORT)])
     return b"".join([*code, _step(_RETURN, _ALLOW)])
+
+
+def _rights(machine: _Machine) -> list[bytes]:
+    """No file may lend the rights of its owner: in the workspace it would belong to the user, or to root."""
+    code = []
+    for number, place in machine.modes.items():
+        lending = [_step(_LOAD, _argument(place)), _step(_ANY_BIT, _LENDS_RIGHTS, 0, 1), _refuse(_EPERM)]
+        code += _when(number, lending)
+    for number, (flags, mode) in machine.opening.items():
+        making = [_step(_LOAD, _argument(flags)), _step(_ANY_BIT, _MAKES_FILE, 0, 3)]
+        lending = [_step(_LOAD, _argument(mode)), _step(_ANY_BIT, _LENDS_RIGHTS, 0, 1), _refuse(_EPERM)]
+        code += _when(number, [*making, *lending])
+    return code
+
+
+def _argument(number: int) -> int:
+    """Where the lower half of an argument lies on machines that count from the low end."""
+    return 16 + 8 * number
 
 
 def _when(number: int, steps: list[bytes]) -> list[bytes]:

@@ -52,9 +52,10 @@ def declarations(text: str) -> Style:
 
 
 class Sheet:
-    """The rules of a page's own style sheets that can hide something."""
+    """The rules of a page's own style sheets that can hide something; `incomplete` if it has others elsewhere."""
 
     def __init__(self) -> None:
+        self.incomplete = False
         self._rules: dict[tuple[str, str, str], Style] = {}
         self._left = _CSS_BYTES
 
@@ -67,7 +68,7 @@ class Sheet:
             if not style:
                 continue
             for selector in selectors.split(","):
-                found = _SELECTOR.fullmatch(selector.strip())
+                found = _SELECTOR.fullmatch(selector.strip().replace(":root", "html"))
                 if found and found[0] and len(self._rules) < _RULES:
                     self._rules.setdefault((found[1] or "", found[2] or "", found[3] or ""), {}).update(style)
 
@@ -113,6 +114,11 @@ class Look(Value, frozen=True, kw_only=True):
             ground=(colour(ground) or _UNKNOWN) if ground else self.ground,
             tiny=_tiny_letters(size, self.tiny) if size else self.tiny,
         )
+
+    def of_page(self, attributes: Mapping[str, str | None], style: Style, sheet: Sheet) -> Look:
+        """The look inside the page's outermost elements. White there means a dark ground that an unseen sheet sets."""
+        look = self.inside(attributes, style)
+        return Look(text=look.text, ground=_UNKNOWN) if sheet.incomplete and look.unreadable() else look
 
     def unreadable(self) -> bool:
         """Whether nobody can read text of this look."""

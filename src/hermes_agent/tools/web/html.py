@@ -47,7 +47,7 @@ def readable(html: str, url: str, *, full: bool = False) -> Readable:
     head = _Head(url)
     walk(top, head.enter, lambda node: None)
     body = parser.body or top
-    survey = Survey(head.sheet)
+    survey = Survey(head.sheet, None if body is top else top)
     walk(body, survey.enter, survey.leave)
     written = _written(body, head.base, survey, survey.hidden) if full else _main(body, head.base, survey)
     return Readable(title=head.title, text=written.text(), hidden=survey.unseen, cut=written.full)
@@ -82,6 +82,8 @@ class _Head:
                 self.title = SPACES.sub(" ", _inner(node)).strip()
             case "style":
                 self.sheet.read(_inner(node))
+            case "link" if "stylesheet" in (node.attributes.get("rel") or "").lower():
+                self.sheet.incomplete = True
             case "base" if not self._based:
                 self._based = True
                 try:

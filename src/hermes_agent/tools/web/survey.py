@@ -58,7 +58,7 @@ def walk(top: LexborNode, enter: Callable[[LexborNode], bool], leave: Callable[[
 class Survey:
     """What is hidden, what is beside the matter, and where the main text is."""
 
-    def __init__(self, sheet: Sheet) -> None:
+    def __init__(self, sheet: Sheet, around: LexborNode | None) -> None:
         self.hidden: set[int] = set()
         self.aside: set[int] = set()
         self.unreadable: set[int] = set()
@@ -68,7 +68,8 @@ class Survey:
         self._largest = 0
         self._sheet = sheet
         self._stack: list[_Part] = []
-        self._looks = [Look()]
+        attributes = around.attributes if around is not None else {}
+        self._looks = [Look().of_page(attributes, sheet.style_of("html", attributes), sheet)]
 
     def enter(self, node: LexborNode) -> bool:
         tag = node.tag or ""
@@ -83,7 +84,10 @@ class Survey:
             self.hidden.add(node.mem_id)
             self.unseen += _visible_length(node)
             return False
-        self._looks.append(self._looks[-1].inside(attributes, style))
+        look = self._looks[-1]
+        self._looks.append(
+            look.of_page(attributes, style, self._sheet) if tag == "body" else look.inside(attributes, style)
+        )
         self._stack.append(
             _Part(attributes=attributes, linked=tag == "a" or bool(self._stack and self._stack[-1].linked))
         )

@@ -62,6 +62,25 @@ def call_setuid_file(arguments: list[Any]) -> None:
     claim("set-user-id file")
 
 
+def call_lend(arguments: list[Any]) -> None:
+    """A file that lends the rights of its owner, left in the workspace for somebody else to run."""
+    way, mode = arguments
+    name = f"lent-{way}-{mode:o}"
+    if way == "open":
+        os.close(os.open(name, os.O_CREAT | os.O_WRONLY, mode))
+    elif way == "mknod":
+        os.mknod(name, mode | 0o100000)
+    elif way == "install":
+        output("install", "-m", f"{mode:o}", "/bin/true", name)
+    elif way == "copy":
+        output("cp", "-p", "/usr/bin/passwd", name)
+    else:
+        with open(name, "w") as file:
+            os.chmod(file.fileno() if way == "fchmod" else name, mode)
+    if os.stat(name).st_mode & 0o6000:
+        claim(name)
+
+
 def call_terminal(arguments: list[Any]) -> None:
     for path in (
         "/dev/tty",
@@ -108,6 +127,7 @@ CALL: dict[str, Callable[[list[Any]], None]] = {
     "program": call_program,
     "setuid": call_setuid,
     "setuid-file": call_setuid_file,
+    "lend": call_lend,
     "terminal": call_terminal,
     "chroot": call_chroot,
     "core": call_core,
