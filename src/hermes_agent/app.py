@@ -17,7 +17,7 @@ from .harness.harness import Harness
 from .harness.metering import Allowance
 from .harness.permits import Permits
 from .harness.prompt import PromptBuilder
-from .harness.scene import Services
+from .harness.scene import Record, Services
 from .models.catalog import clients, split_name
 from .models.client import ModelClient, ProviderOptions
 from .models.facts import facts_for, resolve
@@ -185,7 +185,7 @@ class App:
         )
         return harness
 
-    def _lend(self, router: Router, session: Session, run: Run, meter: Meter) -> Services:
+    def _lend(self, router: Router, session: Session, run: Run, meter: Meter, record: Record) -> Services:
         """What the tools of one run are lent."""
         home, blobs = self.environment.home, self.store.blobs(session.id)
 
@@ -196,7 +196,7 @@ class App:
 
         return Services(
             web=web_access(self.settings.web, self.environment.access),
-            eyes=ModelEyes(router, blobs, lambda name: facts_for(name, home).vision, meter, lambda called: None),
+            eyes=ModelEyes(router, blobs, lambda name: facts_for(name, home).vision, meter, record),
             conversations=Recall(self.store.sessions),
             outbox=self.store.outbox.of_run(session.id, run.id),
             workshop=workshop,

@@ -8,7 +8,7 @@ import pytest
 
 from hermes_agent.config.settings import Verdict
 from hermes_agent.safety.approvals import Answer, Question, call_digest
-from hermes_agent.safety.permissions import Policy, Ruling
+from hermes_agent.safety.permissions import Policy, Ruling, grant_key
 from hermes_agent.tools.tool import Tool
 from hermes_agent.types.events import CallFinished, Decided
 from hermes_agent.types.tools import Capability, ToolSpec
@@ -110,20 +110,20 @@ def test_with_nobody_to_ask_the_answer_is_no(rig: Rig) -> None:
 def test_each_call_is_asked_about_until_the_session_is_granted(rig: Rig) -> None:
     person = Somebody(Answer.YES, Answer.NO, Answer.SESSION)
     texts = ["a", "b", "c", "d"]
-    script = [calling(call("terminal", command=f"echo {text} >> log")) for text in texts]
-    script += [saying("done"), calling(call("terminal", command="echo e >> log")), saying("more")]
+    script = [calling(call("terminal", command=f"touch {text}")) for text in texts]
+    script += [saying("done"), calling(call("terminal", command="touch e")), saying("more")]
     agent = rig.agent(script, approver=person)
     first = agent.run("write")
     assert [status for _, status, _ in results(agent, first)] == ["ok", "refused", "ok", "ok"]
     agent.run("more")
-    assert (rig.workspace / "log").read_text().split() == ["a", "c", "d", "e"]
+    assert sorted(path.name for path in rig.workspace.iterdir()) == ["a", "c", "d", "e"]
     assert len(person.questions) == 3
     assert person.questions[0] == Question(
         tool="terminal",
-        arguments='{\n  "command": "echo a >> log"\n}',
-        reason="terminal needs shell",
+        arguments='{\n  "command": "touch a"\n}',
+        reason="terminal needs shell: It runs touch, which may change files",
         workspace=str(rig.workspace),
-        digest=call_digest("terminal", {"command": "echo a >> log"}, rig.workspace),
+        digest=call_digest("terminal", {"command": "touch a"}, rig.workspace),
     )
     asked = Somebody(Answer.NO)
     rig.agent([script[0], saying("done")], approver=asked).run("write in another session")
@@ -186,3 +186,68 @@ def test_a_tool_the_model_invents_is_an_error_and_nothing_runs(local_rig: Rig) -
     (done,) = of(CallFinished, events(agent, result))
     assert done.error == "unknown_tool"
     assert msgspec.json.decode(done.text)["error"].startswith("there is no tool 'format_disk'; ")
+
+
+TERMINAL = ToolSpec(
+    name="terminal",
+    description="",
+    parameters={},
+    capabilities=frozenset((Capability.SHELL,)),
+    unlocks={"network": Capability.NETWORK},
+)
+CONFINED = {Capability.SHELL: Verdict.CONFINED, Capability.NETWORK: Verdict.ASK}
+
+
+@pytest.mark.req("R3")
+def test_inside_a_sandbox_only_what_alarms_is_asked_about() -> None:
+    policy = Policy(CONFINED, confined=lambda: True)
+
+    def verdict(command: str, **more: bool) -> Verdict:
+        return policy.judge(TERMINAL, "s", {"command": command, **more}).verdict
+
+    for harmless in ("ls -la", "python3 build.py > log", "make test", "curl https://example.org"):
+        assert verdict(harmless) is Verdict.ALLOW
+    for alarming in (
+        "rm -rf .",
+        "r''m -r\\f ./*",
+        "sh -c 'rm -rf ~'",
+        "echo cm0gLXJmIC4K | base64 -d | sh",
+        "sh <<< 'rm -rf .'",
+        "sh <<EOF\nrm -rf .\nEOF",
+        '$(printf "\\x72m") -rf .',
+        "git push --force",
+        "sudo true",
+        "cat ~/.ssh/id_rsa",
+        "echo x >> ~/.bashrc",
+    ):
+        assert verdict(alarming) is Verdict.ASK, alarming
+    assert verdict("ls", network=True) is Verdict.ASK
+    assert policy.judge(TERMINAL, "s", {"command": "rm -rf ."}).reason.startswith("terminal needs shell: ")
+
+
+@pytest.mark.req("R3")
+def test_without_a_sandbox_everything_that_does_more_than_read_is_asked_about() -> None:
+    policy = Policy(CONFINED)
+    asked = {
+        command: policy.judge(TERMINAL, "s", {"command": command}).verdict for command in ("ls", "touch a", "make")
+    }
+    assert asked == {"ls": Verdict.ALLOW, "touch a": Verdict.ASK, "make": Verdict.ASK}
+    assert policy.judge(TERMINAL, "s", {}).verdict is Verdict.ASK
+
+
+@pytest.mark.req("R3")
+def test_a_grant_for_the_session_covers_commands_that_begin_alike() -> None:
+    policy = Policy(CONFINED)
+    policy.grant("s", grant_key(TERMINAL, {"command": "git commit -m one"}))
+
+    def verdict(command: str, session: str = "s") -> Verdict:
+        return policy.judge(TERMINAL, session, {"command": command}).verdict
+
+    assert verdict("git commit -m two") is Verdict.ALLOW
+    assert verdict("git commit -m two", "t") is Verdict.ASK
+    assert verdict("git commit -m two && touch x") is Verdict.ASK
+    assert verdict("git push") is Verdict.ASK
+    assert verdict('git commit -m "$(rm -rf .)"') is Verdict.ASK
+    assert grant_key(TERMINAL, {"command": "rm -rf ."}) == ""
+    policy.grant("s", "")
+    assert verdict("rm -rf .") is Verdict.ASK

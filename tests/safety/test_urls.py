@@ -29,6 +29,7 @@ RANGES = [
     "172.16.0.0/12",
     "192.0.0.0/24",
     "192.0.2.0/24",
+    "192.52.193.0/24",
     "192.88.99.0/24",
     "192.168.0.0/16",
     "198.18.0.0/15",
@@ -136,6 +137,7 @@ def test_no_spelling_of_a_private_number_gets_through() -> None:
         "2001:2::1",
         "2001:10::1",
         "2001:20::1",
+        "3ffe::1",
         "3fff::1",
         "4000::1",
         "e000::1",
@@ -160,6 +162,25 @@ def test_the_neighbours_of_every_range_are_public() -> None:
     outside += ["8.8.8.8", "1.1.1.1", "2606:4700::1111", "2a00:1450:4001::200e", "::ffff:8.8.8.8", "64:ff9b::808:808"]
     assert len(outside) > 25
     assert [(number, not_public(number)) for number in outside] == [(number, "") for number in outside]
+
+
+def test_what_a_number_is_said_to_be() -> None:
+    meanings = {
+        "127.0.0.1": "loopback",
+        "::ffff:10.0.0.1": "private",
+        "64:ff9b::a9fe:a9fe": "link-local",
+        "168.63.129.16": "metadata",
+        "::": "this machine",
+        "::1": "loopback",
+        "fd00::1": "private",
+        "fe80::1": "link-local",
+        "ff02::1": "multicast",
+        "2001:0:1::1": "a Teredo tunnel",
+        "2002:7f00:1::": "a 6to4 tunnel",
+        "2606:4700::5efe:7f00:1": "an ISATAP tunnel",
+        "nonsense": "no address",
+    }
+    assert {number: not_public(number) for number in meanings} == meanings
 
 
 @pytest.mark.parametrize(
@@ -316,6 +337,11 @@ def test_what_a_user_allowed() -> None:
     assert visit("http://127.0.0.1:8080/", "127.0.0.1:8080") == ("127.0.0.1",)
     assert visit("http://[::1]:8080/", "[0:0::1]:8080") == ("::1",)
     assert visit("http://wiki.corp/", "Wiki.Corp.:80", answers=["10.1.2.3"]) == ("10.1.2.3",)
+    assert visit("http://wiki.corp/", "wiki.corp:80", answers=["::1", "fd00::1", "fec0::1"]) == (
+        "::1",
+        "fd00::1",
+        "fec0::1",
+    )
     assert visit("http://mail.example:25/", "mail.example:25", answers=["8.8.8.8"]) == ("8.8.8.8",)
 
 

@@ -280,6 +280,17 @@ def test_a_query_through_the_process(context: Context) -> None:
     assert unknown.error == "sql_binder" and 'Candidate bindings: "x"' in unknown.text
 
 
+def test_what_is_not_there_is_named(context: Context) -> None:
+    context.write("sales.csv", "a\n1\n")
+    found = context.now(query_data, sql="FROM sales.csv UNION ALL FROM 'Sale.csv'")
+    assert found == ToolResult(ok=False, error="not_found", text="'Sale.csv' does not exist; similar: sales.csv")
+    assert rows(context, "FROM sales.csv") == ["a", "1"]
+    assert ask(context, "FROM nothing")["error"] == "sql_catalog"
+    assert ask(context, "FROM 'sales.csv#part'")["error"] == "not_found"
+    assert ask(context, f"SELECT {'[' * 900}1{']' * 900}")["error"] == "bad_sql"
+    assert ask(context, f"SELECT {'(' * 9000}1{')' * 9000}")["error"] == "bad_sql"
+
+
 @pytest.mark.req("R3")
 def test_in_the_sandbox(context: Context, tmp_path: Path) -> None:
     try:
@@ -326,7 +337,7 @@ def test_plots(context: Context) -> None:
     assert draw(context, source="SELECT range AS a, 1 AS b FROM range(300)", kind="bar")["error"] == "too_many"
     assert draw(context, source="SELECT range AS a, 1 AS b FROM range(100001)")["error"] == "too_many"
     assert draw(context, source="SELECT 1 AS a, 2 AS b", output="../p.png")["error"] == "permission"
-    assert draw(context, source="COPY (SELECT 1) TO 'x'")["error"] == "os"
+    assert draw(context, source="COPY (SELECT 1) TO 'x'")["error"] == "not_found"
     assert sorted(os.listdir(context.workspace)) == ["out", "s.csv"]
 
 

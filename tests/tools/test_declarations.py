@@ -10,16 +10,18 @@ from typing import Annotated, Literal
 import msgspec
 import pytest
 
+from hermes_agent.safety.taint import labels_of
 from hermes_agent.store.blobs import BlobFolder
 from hermes_agent.tools.discovery import MANIFEST, builtin_tools, names, tool_functions, write_manifest
 from hermes_agent.tools.registry import Entry, Registry
 from hermes_agent.tools.results import as_result, capped, error_text
 from hermes_agent.tools.tool import Tool, declared_tool, tool
 from hermes_agent.types.errors import NotFound, UsageError
-from hermes_agent.types.tools import Capability, Effect, ToolContext, ToolResult, ToolSpec
+from hermes_agent.types.tools import Capability, Effect, Label, ToolContext, ToolResult, ToolSpec
 
 ROOT = Path(__file__).resolve().parents[2]
 READ, WRITE, SHELL = Capability.FILES_READ, Capability.FILES_WRITE, Capability.SHELL
+NETWORK = Capability.NETWORK
 
 
 @pytest.mark.req("R3", "A13")
@@ -28,17 +30,39 @@ def test_what_each_tool_declares() -> None:
         spec.name: (spec.capabilities, spec.effect, spec.replaces, spec.family)
         for spec in (entry.spec for entry in builtin_tools())
     }
-    assert declared == {
+    assert len(declared) >= 40
+    expected = {
         "read_file": ({READ}, Effect.NONE, (), "files"),
-        "list_files": ({READ}, Effect.NONE, (), "files"),
         "search_files": ({READ}, Effect.NONE, (), "search"),
         "write_file": ({WRITE}, Effect.IDEMPOTENT, ("path",), "files"),
         "patch": ({READ, WRITE}, Effect.IDEMPOTENT, ("path",), "files"),
         "terminal": ({SHELL}, Effect.ONCE, (), "shell"),
-        "process": ({SHELL}, Effect.ONCE, (), "shell"),
+        "execute_code": ({SHELL}, Effect.ONCE, (), "code"),
         "todo": (frozenset(), Effect.IDEMPOTENT, (), "todo"),
-        "clarify": (frozenset(), Effect.IDEMPOTENT, (), "clarify"),
+        "web_download": ({WRITE, NETWORK}, Effect.IDEMPOTENT, ("path",), "web"),
+        "web_request": ({NETWORK}, Effect.ONCE, (), "web"),
+        "send_message": ({Capability.MESSAGES}, Effect.ONCE, (), "messages"),
+        "tool_manage": ({Capability.SELF_MODIFY}, Effect.ONCE, (), "workshop"),
     }
+    assert {name: declared[name] for name in expected} == expected
+
+
+@pytest.mark.req("A4", "R3")
+def test_every_tool_says_what_it_reaches_and_whose_text_it_brings() -> None:
+    for spec in (entry.spec for entry in builtin_tools()):
+        assert spec.capabilities is not None, spec.name
+        assert 0 < spec.timeout <= 3600, spec.name
+        reaching = {NETWORK, Capability.BROWSER} & spec.capabilities
+        assert not reaching or spec.name == "browser_close" or Label.UNTRUSTED in labels_of(spec, {}), spec.name
+        known = set(spec.parameters["properties"])
+        named = {*spec.destinations, *spec.replaces, *spec.unlocks}
+        assert named <= known, spec.name
+
+
+@pytest.mark.req("A4")
+def test_established_names_are_used() -> None:
+    established = {"web_search", "web_extract", "browser_navigate", "browser_click", "execute_code", "session_search"}
+    assert established | {"send_message", "vision_analyze"} <= set(names(builtin_tools()))
 
 
 def test_a_schema_costs_few_bytes() -> None:
@@ -67,6 +91,7 @@ def test_the_schemas_the_model_sees() -> None:
                 "description": "for servers and long jobs; see process",
             },
             "directory": {"type": "string", "description": "folder in the workspace"},
+            "network": {"type": "boolean", "default": False, "description": "let it reach the network"},
         },
         "required": ["command"],
     }

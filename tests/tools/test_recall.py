@@ -24,7 +24,7 @@ def test_hits_say_where_they_are_from(tmp_path: Path) -> None:
     context = Context(tmp_path)
     said(context, "we go to Rome", "Rome again", "Paris")
     assert context.now(session_search, query=" Rome ") == ToolResult(
-        text="[s0 2026-05-04 13:30 Trip] we go to Rome\n[s1 2026-05-04 13:30 Trip] Rome again"
+        text="[s0 2026-05-04 13:30 Trip] user: we go to Rome\n[s1 2026-05-04 13:30 Trip] user: Rome again"
     )
     assert context.now(session_search, query="Rome", limit=1).text.count("\n") == 0
     assert context.now(session_search, query="Oslo").text == "nothing found; try fewer or other words"

@@ -4,7 +4,7 @@ import asyncio
 import os
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from hermes_agent.tools.builtin.vision import Picture, recognised, vision_analyz
 from hermes_agent.tools.tool import declared_tool
 from hermes_agent.types.budget import BudgetSpent
 from hermes_agent.types.errors import ModelError, ModelFailure, PermissionRefused
-from hermes_agent.types.events import ModelCalled, Usage, UserMessage
+from hermes_agent.types.events import AnyEvent, ModelCalled, Usage, UserMessage
 from hermes_agent.types.tools import Label, ToolResult
 from tests.tools.context import Context
 
@@ -138,8 +138,12 @@ def look(
     tmp_path: Path, client: Seeing, sees: Callable[[str], bool] = lambda name: True
 ) -> tuple[ToolResult, list[ModelCalled]]:
     reported: list[ModelCalled] = []
+
+    async def journal(events: Sequence[AnyEvent]) -> None:
+        reported.extend(event for event in events if isinstance(event, ModelCalled))
+
     router = Router([client], attempts=1)
-    eyes = ModelEyes(router, BlobFolder(tmp_path / "blobs"), sees, NoMeter(), reported.append)
+    eyes = ModelEyes(router, BlobFolder(tmp_path / "blobs"), sees, NoMeter(), journal)
     return asyncio.run(eyes.look(b"12345", "image/png", "what?")), reported
 
 
@@ -174,6 +178,9 @@ class Poor:
 
 
 def test_looking_spends_the_budget(tmp_path: Path) -> None:
-    eyes = ModelEyes(Router([Seeing()]), BlobFolder(tmp_path), lambda name: True, Poor(), lambda called: None)
+    async def journal(events: Sequence[AnyEvent]) -> None:
+        assert not events
+
+    eyes = ModelEyes(Router([Seeing()]), BlobFolder(tmp_path), lambda name: True, Poor(), journal)
     with pytest.raises(BudgetSpent):
         asyncio.run(eyes.look(b"1", "image/png", "what?"))

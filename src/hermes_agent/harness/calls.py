@@ -205,7 +205,7 @@ class Calls:
     def _labels(self, wish: Wish, scene: CallScene, result: ToolResult) -> tuple[Label, ...]:
         arguments = wish.call.arguments
         own = labels_of(wish.spec, arguments) if result.ok or result.labels else frozenset()
-        return tuple(sorted(own | result.labels | scene.provenance.labels_for(arguments)))
+        return tuple(sorted(own | result.labels | scene.provenance.labels_for(arguments, result.origin)))
 
     def _worth_retrying(self, wish: Wish, scene: CallScene, result: ToolResult, attempt: int) -> bool:
         failure = Failure(

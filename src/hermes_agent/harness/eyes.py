@@ -7,10 +7,11 @@ from typing import Protocol
 
 from ..models.meter import Meter
 from ..models.request import ModelRequest, Prefix, Transcript
-from ..models.router import Report, Router
+from ..models.router import Router
 from ..types.errors import ModelError, ModelFailure
-from ..types.events import Image, UserMessage
+from ..types.events import Image, ModelCalled, UserMessage
 from ..types.tools import Label, ToolResult
+from .scene import Record
 
 _INSTRUCTION = (
     "You describe a picture for an agent that cannot see it. Answer the question from what is visible; say so when "
@@ -33,16 +34,17 @@ class ModelEyes:
     """The Eyes of one run. `sees` says of a model by its full name whether it takes pictures.
 
     A picture counts as many characters in the reservation of the budget: providers charge it in tokens of its own.
+    `record` journals the calls to the model.
     """
 
     def __init__(
-        self, router: Router, pictures: Pictures, sees: Callable[[str], bool], meter: Meter, report: Report
+        self, router: Router, pictures: Pictures, sees: Callable[[str], bool], meter: Meter, record: Record
     ) -> None:
         self._router = router
         self._pictures = pictures
         self._sees = sees
         self._meter = meter
-        self._report = report
+        self._record = record
 
     async def look(self, picture: bytes, media_type: str, question: str) -> ToolResult:
         """What the model answers. A budget that is used up ends the run as it does for every other call."""
@@ -58,10 +60,13 @@ class ModelEyes:
             tool_choice="none",
             max_tokens=_ANSWER_TOKENS,
         )
+        attempts: list[ModelCalled] = []
         try:
-            answer = await self._router.answer(request, lambda text: None, self._report, self._meter)
+            answer = await self._router.answer(request, lambda text: None, attempts.append, self._meter)
         except ModelError as error:
             return _refused(error, model)
+        finally:
+            await self._record(attempts)
         if not answer.text.strip():
             return _failed("empty", "the model said nothing about the picture; ask another question")
         return ToolResult(text=answer.text.strip(), labels=_FROM_PICTURE, origin="picture")

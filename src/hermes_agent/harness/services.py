@@ -9,9 +9,9 @@ from ..store.runs import Run
 from ..store.sessions import Session
 from ..types.errors import NotFound
 from ..types.tools import Blobs, Hit, Person, Processes, ToolResult, WebAccess
-from .scene import Services
+from .scene import Record, Services
 
-Lending = Callable[[Session, Run, Meter], Services]
+Lending = Callable[[Session, Run, Meter, Record], Services]
 
 
 class NoEyes:
@@ -67,7 +67,7 @@ def no_workshop(processes: Processes, person: Person, blobs: Blobs) -> NoWorksho
     return NoWorkshop()
 
 
-def lend_nothing(session: Session, run: Run, meter: Meter) -> Services:
+def lend_nothing(session: Session, run: Run, meter: Meter, record: Record) -> Services:
     """The services of a harness that nobody equipped."""
     return Services(
         web=WebAccess(), eyes=NoEyes(), conversations=NothingSaid(), outbox=NoOutbox(), workshop=no_workshop

@@ -148,7 +148,7 @@ class Turn:
                 commit=self.commit,
                 resources=harness.resources(self.session.id),
                 planner=TurnPlanner(self.record),
-                services=harness.services(self.session, run, self.meter),
+                services=harness.services(self.session, run, self.meter, self.commit),
             ),
             provenance,
         )

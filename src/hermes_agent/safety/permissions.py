@@ -1,16 +1,20 @@
-"""May this call run? Decided from the tool's declaration, the configuration, what was granted, and, for a shell command,
-what it is made of. Never from what the model says about it."""
+"""May this call run? Decided from the tool's declaration, the configuration, what was granted, and, for a shell
+command, what it is made of. Never from what the model says about it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ..config.settings import Verdict
 from ..types.base import Value
 from ..types.tools import Capability, ToolSpec
 from .taint import capabilities_of
+
+if TYPE_CHECKING:
+    from .commands import CommandReport
 
 _COMMAND = "command"
 
@@ -85,12 +89,20 @@ class Policy:
         command = arguments.get(_COMMAND)
         if not isinstance(command, str):
             return (Verdict.ALLOW, "") if confined else (Verdict.ASK, "")
-        from .commands import examine
+        from .commands import RiskKind
 
-        report = examine(command)
-        if confined:
-            return (Verdict.ASK, report.reason()) if report.alarming else (Verdict.ALLOW, "")
-        return (Verdict.ALLOW, "") if report.readonly else (Verdict.ASK, report.reason())
+        report = _read(command)
+        alarming = report.opaque or report.kinds() - {RiskKind.NETWORK}
+        harmless = not alarming if confined else report.readonly
+        return (Verdict.ALLOW, "") if harmless else (Verdict.ASK, report.reason().rstrip("."))
+
+
+@lru_cache(maxsize=128)
+def _read(command: str) -> CommandReport:
+    """What a command is made of. A call is judged more than once on its way, and the parser is loaded when needed."""
+    from .commands import examine
+
+    return examine(command)
 
 
 def grant_key(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
@@ -99,9 +111,9 @@ def grant_key(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
     command = arguments.get(_COMMAND)
     if spec.capabilities is None or Capability.SHELL not in spec.capabilities or not isinstance(command, str):
         return spec.name
-    from .commands import examine, prefix
+    from .commands import prefix
 
-    beginning = prefix(examine(command))
+    beginning = prefix(_read(command))
     return f"{spec.name}: {' '.join(beginning)}" if beginning else ""
 
 

@@ -7,9 +7,9 @@ own data, such as an address book, if that was read before any stranger's text: 
 put the stranger's address there itself. Everything else needs a person.
 
 Reading from an address on the web is different while no private data was read: there is nothing to carry out. The
-address must then only be one that the user named, a search found, or that belongs to a site already read, so that research
-stays possible and a page cannot send the agent elsewhere. A search goes to a party that the user configured, not to one
-that a stranger chose, and is not held back.
+address must then only be one that the user named, a search found, or that belongs to a site already read, so that
+research stays possible and a page cannot send the agent elsewhere. A search goes to a party that the user configured,
+not to one that a stranger chose, and is not held back.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ _WORD = re.compile(r"\w[\w@.+-]*\w|\w")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?Z?)?|\d\d:\d\d(?::\d\d)?")
 _SCHEME = re.compile(r"^[a-z]+://", re.IGNORECASE)
+_PATHS = frozenset(("path", "source", "target", "file", "output", "destination"))
 _SHORT = 3
 _SHOWN = 60
 
@@ -168,9 +169,11 @@ class Provenance:
                 known, strange = _count(user.has_words(text), text, known, strange)
         return None if known and not strange else strange
 
-    def labels_for(self, arguments: Mapping[str, Any]) -> frozenset[Label]:
-        """What a result carries because of the files the call reads: a stranger's file stays a stranger's."""
-        return frozenset((Label.UNTRUSTED,)) if self.foreign_files.intersection(_paths(arguments)) else frozenset()
+    def labels_for(self, arguments: Mapping[str, Any], origin: str = "") -> frozenset[Label]:
+        """What a result carries because of the files the call read, by its arguments or by what it says itself: a
+        stranger's file stays a stranger's."""
+        read = _paths(arguments) | {part.strip() for part in origin.split(",")}
+        return frozenset((Label.UNTRUSTED,)) if self.foreign_files & read else frozenset()
 
 
 def capabilities_of(spec: ToolSpec, arguments: Mapping[str, Any]) -> frozenset[Capability]:
@@ -283,7 +286,7 @@ def _vocabulary(schema: Any) -> set[Any]:
 
 def _paths(arguments: Mapping[str, Any]) -> set[str]:
     """The files a call names."""
-    named = (value for name, value in arguments.items() if name in ("path", "source", "target", "file"))
+    named = (value for name, value in arguments.items() if name in _PATHS)
     return {value.strip().removeprefix("./") for value in named if isinstance(value, str) and value.strip()}
 
 

@@ -22,6 +22,13 @@ class Recall:
             if found.session_id not in known:
                 known[found.session_id] = await self._sessions.get(found.session_id)
             session = known[found.session_id]
-            text = f"{found.role}: {found.snippet}"
-            hits.append(Hit(session_id=session.id, title=session.title, at=session.updated_at, text=text))
+            hits.append(
+                Hit(
+                    session_id=session.id,
+                    title=session.title,
+                    at=session.updated_at,
+                    text=found.snippet,
+                    role=found.role,
+                )
+            )
         return hits

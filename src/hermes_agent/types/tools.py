@@ -239,12 +239,13 @@ class Eyes(Protocol):
 
 
 class Hit(Value, frozen=True, kw_only=True):
-    """One place where earlier conversations match a search."""
+    """One place where earlier conversations match a search. `role` is who speaks: user, assistant or tool."""
 
     session_id: str
     title: str
     at: float
     text: str
+    role: str = "user"
 
 
 class Conversations(Protocol):

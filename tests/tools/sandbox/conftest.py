@@ -1,8 +1,11 @@
 """Tables of commands in each sandbox that can be had here."""
 
 import asyncio
+import os
 import sys
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -15,9 +18,11 @@ from hermes_agent.tools.sandbox.bubblewrap import Bubblewrap
 from hermes_agent.tools.sandbox.identity import end_group
 from hermes_agent.tools.sandbox.landlock import Landlock
 from hermes_agent.tools.sandbox.output import OutputLimits
+from hermes_agent.types.errors import ConfigError
 from hermes_agent.types.tools import Spawned, ToolResult
 from tests.tools.context import ENVIRONMENT
 
+KINDS: dict[str, type[Bubblewrap] | type[Landlock]] = {"bubblewrap": Bubblewrap, "landlock": Landlock}
 LIMITS = ProcessLimits(output=OutputLimits(shown=3_000, kept=1 << 20), grace=0.3)
 
 
@@ -50,29 +55,48 @@ class Bench:
 Making = Callable[[SandboxSettings], Bench]
 
 
-@pytest.fixture
-def bubblewrap(tmp_path: Path) -> Iterator[Making]:
+def need(
+    name: str, environment: Mapping[str, str], hidden: Sequence[Path] = ()
+) -> Callable[[SandboxSettings], Sandbox]:
+    """A maker of sandboxes of one kind. Where there is none that is visible, and an error where CI promises it."""
+    why = _why_not(name)
+    if why and os.environ.get("CI") == "true":
+        pytest.fail(f"CI=true promises {name}: {why}")
+    if why:
+        pytest.skip(why)
+    return lambda settings: KINDS[name](settings, environment, hidden)
+
+
+@lru_cache
+def _why_not(name: str) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            KINDS[name](SandboxSettings(), ENVIRONMENT).prove(Path(folder))
+        except ConfigError as error:
+            return error.explain()
+    return ""
+
+
+def _benches(name: str, folder: Path) -> Iterator[Making]:
+    sandbox = need(name, ENVIRONMENT)
     made: list[Bench] = []
 
     def make(settings: SandboxSettings) -> Bench:
-        made.append(Bench(tmp_path, Bubblewrap(settings, ENVIRONMENT)))
+        made.append(Bench(folder, sandbox(settings)))
         return made[-1]
 
     yield make
     _clear(made)
+
+
+@pytest.fixture
+def bubblewrap(tmp_path: Path) -> Iterator[Making]:
+    yield from _benches("bubblewrap", tmp_path)
 
 
 @pytest.fixture(params=["bubblewrap", "landlock"])
 def confined(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Making]:
-    made: list[Bench] = []
-    kind = Bubblewrap if request.param == "bubblewrap" else Landlock
-
-    def make(settings: SandboxSettings) -> Bench:
-        made.append(Bench(tmp_path, kind(settings, ENVIRONMENT)))
-        return made[-1]
-
-    yield make
-    _clear(made)
+    yield from _benches(request.param, tmp_path)
 
 
 def _clear(benches: list[Bench]) -> None:

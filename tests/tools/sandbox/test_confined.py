@@ -14,11 +14,10 @@ import pytest
 
 from hermes_agent.config.settings import SandboxSettings
 from hermes_agent.tools.sandbox.base import Boundary
-from hermes_agent.tools.sandbox.bubblewrap import Bubblewrap
 from hermes_agent.tools.sandbox.seccomp import filter_program
 from hermes_agent.types.tools import ToolResult
 from tests.tools.context import ENVIRONMENT
-from tests.tools.sandbox.conftest import Bench, Making
+from tests.tools.sandbox.conftest import Bench, Making, need
 from tests.tools.sandbox.stage import Listener
 
 
@@ -99,7 +98,8 @@ def test_folders_that_are_shared_read_only_or_hidden(tmp_path: Path) -> None:
     (tmp_path / "workspace" / ".netrc").write_text("password")
     environment = {**ENVIRONMENT, "HOME": str(tmp_path / "workspace")}
     settings = SandboxSettings(readable=(str(tmp_path / "library"), str(tmp_path / "none")))
-    sandbox = Bubblewrap(settings, environment, [tmp_path / "workspace" / ".agent", tmp_path / "elsewhere"])
+    hidden = [tmp_path / "workspace" / ".agent", tmp_path / "elsewhere"]
+    sandbox = need("bubblewrap", environment, hidden)(settings)
     bench = Bench(tmp_path, sandbox)
     command = f"cat {tmp_path}/shared/file {tmp_path}/library/file deep/file; cat .agent/file .netrc"
     assert bench.run(command, shared=[tmp_path / "shared"]).text.splitlines() == [

@@ -8,11 +8,10 @@ import pytest
 
 from hermes_agent.config.settings import SandboxSettings
 from hermes_agent.tools.sandbox.base import Boundary, Sandbox
-from hermes_agent.tools.sandbox.bubblewrap import Bubblewrap
 from hermes_agent.tools.sandbox.direct import Direct
-from hermes_agent.tools.sandbox.landlock import Landlock
 from tests.tools.context import ENVIRONMENT
 from tests.tools.sandbox.attempts import Attempt, table
+from tests.tools.sandbox.conftest import need
 from tests.tools.sandbox.stage import Stage
 
 
@@ -43,8 +42,7 @@ def worked(stage: Stage, number: int, attempt: Attempt) -> bool:
 def confined(name: str, stage: Stage) -> Sandbox:
     environment = {**ENVIRONMENT, "HOME": str(stage.workspace)}
     hidden = [stage.home / ".hermes", stage.workspace / ".hermes"]
-    made = Bubblewrap if name == "bubblewrap" else Landlock
-    return made(SandboxSettings(), environment, hidden)
+    return need(name, environment, hidden)(SandboxSettings())
 
 
 @pytest.mark.req("A4", "R3")

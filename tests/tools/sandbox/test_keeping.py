@@ -15,7 +15,7 @@ from hermes_agent.config.settings import SandboxSettings
 from hermes_agent.tools.sandbox.identity import end_group, is_alive
 from hermes_agent.types.tools import Spawned, ToolResult
 from tests.tools.context import appears
-from tests.tools.sandbox.conftest import Bench, Making
+from tests.tools.sandbox.conftest import Bench, Making, need
 from tests.tools.sandbox.stage import orphans, settles
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -103,6 +103,7 @@ def test_a_background_command_outlives_the_agent_and_is_found_again(tmp_path: Pa
 @pytest.mark.parametrize("kind", ["bubblewrap", "landlock"])
 @pytest.mark.parametrize("how", ["run", "start"])
 def test_an_orphan_is_ended_with_everything_it_started(tmp_path: Path, kind: str, how: str) -> None:
+    need(kind, {})
     mark = f"/{os.urandom(8).hex()}"
     agent = subprocess.Popen([sys.executable, "-c", AGENT, str(tmp_path), kind, how, mark], cwd=ROOT)
     asyncio.run(appears(tmp_path / "workspace" / "began"))

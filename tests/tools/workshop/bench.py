@@ -24,7 +24,7 @@ from hermes_agent import tool
 EXAMPLE = {"left": 1, "right": 2}
 
 
-@tool(capabilities=(), effect="none", timeout=10)
+@tool(capabilities=(), effect="none", timeout=60)
 def add(left: int, right: int = 5) -> int:
     """Add two numbers."""
     return left + right
@@ -36,7 +36,7 @@ def source(name: str, body: str, *, capabilities: str = "()", parameters: str = 
     lines = "\n".join(f"    {line}" for line in body.strip().splitlines())
     return (
         f"import json\nfrom hermes_agent import tool\n\nEXAMPLE = {example or {'text': 'example'}}\n\n\n"
-        f"@tool(capabilities={capabilities}, timeout=10)\n"
+        f"@tool(capabilities={capabilities}, timeout=60)\n"
         f'def {name}({parameters}):\n    """Does one thing."""\n{lines}\n'
     )
 

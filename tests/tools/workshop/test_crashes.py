@@ -88,7 +88,7 @@ DEADLY = {
     "exit": ("raise SystemExit(0)", "crashed", "SystemExit"),
     "hard exit": ("print('x')\nuuid.os._exit(0)", "crashed", "without a result"),
     "abort": ("uuid.os.abort()", "signal_6", "signal 6"),
-    "endless": ("while True: pass", "timeout", "ended after"),
+    "endless": ("import time\ntime.sleep(600)", "timeout", "ended after"),
     "recursion": ("def deep(n): return deep(n + 1)\ndeep(0)", "crashed", "RecursionError"),
     "a flood": (
         "for _ in range(300): uuid.os.write(1, b'x' * 99_999)\nuuid.os._exit(0)",
@@ -110,7 +110,7 @@ DEADLY = {
 def test_however_it_ends_the_agent_goes_on(bench: Bench, name: str) -> None:
     body, error, part = DEADLY[name]
     guarded = "import uuid\nif text == 'example': return\n" + body
-    text = source("deadly", guarded).replace("timeout=10", "timeout=0.7")
+    text = source("deadly", guarded).replace("timeout=60", "timeout=3" if name == "endless" else "timeout=60")
     assert bench.create("deadly", text).ok
     result = bench.use("deadly", text="now")
     assert (result.ok, result.error) == (False, error)

@@ -109,7 +109,7 @@ def test_the_trial_of_a_writer_leaves_the_workspace_alone(bench: Bench) -> None:
         ("add", ADD.replace("left + right", "{'error': 'no luck'}"), "refused", "gave an error: no luck"),
         (
             "add",
-            ADD.replace("timeout=10", "timeout=0.3").replace("return", "while True: pass\n    return"),
+            ADD.replace("timeout=60", "timeout=0.3").replace("return", "while True: pass\n    return"),
             "refused",
             "",
         ),

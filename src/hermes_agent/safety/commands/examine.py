@@ -42,6 +42,9 @@ _BUILTINS = frozenset(
 )
 
 
+_RESERVED = frozenset("{ } ( ) then do done fi else elif esac in case if for while until function select ! ]] ;; ;".split())
+
+
 class _Call(NamedTuple):
     argv: tuple[Word, ...]
     through: tuple[str, ...]
@@ -135,6 +138,7 @@ class _Examination:
         for item in read(tree.root_node):
             self._steps += 1
             if self._steps > _STEPS:
+                self._unread(job.text, "it holds too many commands to read")
                 return
             match item:
                 case Unread(text=text, why=why):
@@ -256,7 +260,11 @@ class _Examination:
             self._unread(text, "the name of a program only looks familiar")
         if first.escaped and not first.computed and first.known:
             self._unread(text, "the name of a program is written in escapes")
+        if text in _RESERVED:
+            self._unread(" ".join(word.text for word in argv[:6]), f"{text!r} stands where a program should")
+            self._changes = True
         if text in ("", "{}", "…"):
+            self._changes = True
             return ()
         if first.computed and first.known and " " in text:
             return (*(Word(part, computed=True) for part in text.split()), *argv[1:])

@@ -90,6 +90,9 @@ _ORDER = (
 )
 
 
+_TRANSPARENT = frozenset(("timeout", "gtimeout", "nice", "ionice", "time", "command", "stdbuf"))
+
+
 def prefix(report: CommandReport) -> tuple[str, ...] | None:
     """What a grant for the whole session may cover because of this command: the words it begins with.
 
@@ -99,7 +102,10 @@ def prefix(report: CommandReport) -> tuple[str, ...] | None:
     if report.opaque or report.risks or report.writes or not report.programs:
         return None
     acting = [program for program in report.programs if not program.readonly]
-    grants = {program.grant for program in (acting or report.programs[:1])}
+    chosen = acting or report.programs[:1]
+    if any(set(program.through) - _TRANSPARENT for program in chosen):
+        return None
+    grants = {program.grant for program in chosen}
     if len(grants) != 1:
         return None
     return grants.pop() or None

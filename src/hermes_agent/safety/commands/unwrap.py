@@ -292,14 +292,14 @@ def _eval(name: str, args: Sequence[Word]) -> Iterator[Inner]:
 
 
 def _find(name: str, args: Sequence[Word]) -> Iterator[Inner]:
-    index = 0
+    index, named = 0, False
     while index < len(args):
         text = args[index].text
         index += 1
+        named = named or text in ("-name", "-iname", "-path", "-ipath", "-regex", "-wholename")
         if text not in ("-exec", "-execdir", "-ok", "-okdir"):
             continue
         stop = next((at for at in range(index, len(args)) if args[at].text in (";", "+")), len(args))
-        named = any(w.text in ("-name", "-iname", "-path", "-ipath", "-regex", "-wholename") for w in args[:index])
         words = [word if "{}" not in word.text else _placed(word, named) for word in args[index:stop]]
         yield Inner(f"{name} {text}", argv=tuple(words))
         index = stop + 1
@@ -372,7 +372,10 @@ def _git(name: str, args: Sequence[Word]) -> Iterator[Inner]:
         elif text.startswith(("--exec-path=", "ext::")):
             yield Inner("git", unread=text)
         elif text in ("run", "foreach") and index and args[index - 1].text in ("bisect", "submodule", "--recursive"):
-            yield from _eval(f"git {text}", [w for w in args[index + 1 :] if w.text not in ("--recursive", "--quiet")])
+            given = tuple(word for word in args[index + 1 :] if word.text not in ("--recursive", "--quiet"))
+            yield Inner(f"git {text}", argv=given)
+            if text == "foreach":
+                yield from _eval("git foreach", given)
             return
         elif text.startswith("alias.") and following is not None and following.text.startswith("!"):
             yield from _script("git alias", following._replace(text=following.text[1:]))

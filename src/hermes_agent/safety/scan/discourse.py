@@ -13,14 +13,18 @@ SHORT = 700
 _NEAR = 1500
 _FENCE = re.compile(r"(?m)^[ \t>]{0,8}(?:```|~~~)")
 _STANDING = re.compile(
-    r"\b(?:always (?:first )?(?:run|execut\w{1,3}|call|fetch)|(?:before|at the start of|in|on) (?:every|each) (?:task|session|request|message|run|response)|"
-    r"every (?:task|session)|remember to|first execute|from now on)\b"
+    r"\b(?:always (?:first )?(?:run|execut\w{1,3}|call|fetch)|remember to|first execute|from now on|"
+    r"every (?:task|session)|"
+    r"(?:before|at the start of|in|on) (?:every|each) (?:task|session|request|message|run|response))\b"
 )
 _OPENING = re.compile(r"[\"“”«‹‘`](?:[^\"“”»›’`\n]{0,160})$|(?:^|[\s(\[:=])'[^'\n]{0,160}$")
 _WARNING = re.compile(
-    r"\b(?:never|do not|don't|avoid|dangerous|danger|malicious|attack\w{0,4}|block\w{0,3}|den(?:y|ied|ies)|reject\w{0,3}|detect\w{0,4}|prevent\w{0,3}|such as|e\.g\.|"
-    r"example|like|bad|wrong|vulnerab\w{0,8}|exploit\w{0,3}|refus\w{0,3}|forbid\w{0,5}|disallow\w{0,3}|unsafe|anti-?pattern|warn\w{0,4}|suspicious|red flags?|"
-    r"payloads?|inject\w{0,5}|attempt\w{0,4}|tries|tells|asks|contains?|looks? for|pattern|phrases?|says?|includ\w{0,4}|hijack\w{0,4}|jailbreak\w{0,4}|risk\w{0,3})\b"
+    r"\b(?:never|do not|don't|avoid|dangerous|danger|malicious|attack\w{0,4}|block\w{0,3}|"
+    r"den(?:y|ied|ies)|reject\w{0,3}|"
+    r"detect\w{0,4}|prevent\w{0,3}|such as|e\.g\.|example|like|bad|wrong|vulnerab\w{0,8}|exploit\w{0,3}|refus\w{0,3}|"
+    r"forbid\w{0,5}|disallow\w{0,3}|unsafe|anti-?pattern|warn\w{0,4}|suspicious|red flags?|payloads?|inject\w{0,5}|"
+    r"attempt\w{0,4}|tries|tells|asks|contains?|looks? for|pattern|phrases?|says?|includ\w{0,4}|hijack\w{0,4}|"
+    r"jailbreak\w{0,4}|risk\w{0,3})\b"
 )
 
 
@@ -57,8 +61,10 @@ class Discourse:
         return bool(_WARNING.search(self._text, max(0, place - 120), place))
 
     def shown(self, place: int) -> bool:
-        """Whether what is found here is shown rather than said: quoted, in code or warned of, in a text about such things."""
+        """Whether what is found here is shown rather than said: quoted, in code or warned of, among such things."""
         if self.is_short:
             return False
         quoted, warned = self.quoted(place) or self.in_code(place), self.warned(place)
-        return (quoted and warned) or self.about_security(place, 2 if quoted else 3) and (quoted or warned)
+        if quoted and warned:
+            return True
+        return (quoted or warned) and self.about_security(place, 2 if quoted else 3)

@@ -15,7 +15,8 @@ from .normalise import concepts_of
 
 MAX_DEPTH = 3
 _BASE64 = re.compile(
-    r"(?<![A-Za-z0-9+/_=-])(?:[A-Za-z0-9+/_-]{20,}\r?\n[ \t>]{0,8}){0,500}[A-Za-z0-9+/_-]{14,}={0,2}(?![A-Za-z0-9+/_=-])"
+    r"(?<![A-Za-z0-9+/_=-])(?:[A-Za-z0-9+/_-]{20,}\r?\n[ \t>]{0,8}){0,500}"
+    r"[A-Za-z0-9+/_-]{14,}={0,2}(?![A-Za-z0-9+/_=-])"
 )
 _BASE32 = re.compile(r"(?<![A-Za-z0-9=])[A-Z2-7]{24,}={0,6}(?![A-Za-z0-9=])")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:(?:0x)?[0-9a-fA-F]{2}[ :,]{0,2}){10,}(?![0-9A-Za-z])")
@@ -28,19 +29,18 @@ _QUOTED = re.compile(r"=(?:\r?\n|[0-9A-F]{2})")
 _SPLIT = re.compile(r"(?<=\w)(?:[*~`]{1,2}|-\r?\n[ \t]{0,8}|</?[a-zA-Z]{1,8}>|<!--[^>\n]{0,20}-->)(?=\w)")
 _DASHED = re.compile(r"(?<![a-zA-Z])[a-zA-Z]{1,12}(?:[-.][a-zA-Z]{1,12}){1,6}(?![a-zA-Z])")
 _SPACED = re.compile(r"(?<!\w)(?:\w[ \n.\-_*|·,/\\~]{1,3}){7,}\w(?!\w)")
-_NEEDLESS = re.compile(r"(?:\\x[0-9a-fA-F]{2}|\\u00[0-9a-fA-F]{2}|%[0-9a-fA-F]{2}|&#[xX]?[0-9a-fA-F]{2,3};|=[0-9A-F]{2}){16,}")
+_NEEDLESS = re.compile(
+    r"(?:\\x[0-9a-fA-F]{2}|\\u00[0-9a-fA-F]{2}|%[0-9a-fA-F]{2}|&#[xX]?[0-9a-fA-F]{2,3};|=[0-9A-F]{2}){16,}"
+)
 _LETTERS = re.compile(r"[^\W\d_]+")
 _KEYS = (
-    "instructions instruction ignore previous system prompt disregard password following reveal please forget secret execute "
-    "credentials message assistant answer send data with user files delete server mention must follow your this that from have"
-).split()
-_MORSE_CODE = dict(
-    zip(
-        ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- -. --- .--. --.- .-. ... - ..- ...- .-- -..- -.-- --.. ----- .---- ..--- "
-        "...-- ....- ..... -.... --... ---.. ----.".split(),
-        "abcdefghijklmnopqrstuvwxyz0123456789",
-        strict=True,
-    )
+    "instructions instruction ignore previous system prompt disregard password following reveal please forget secret "
+    "execute credentials message assistant answer send data with user files delete server mention must follow your "
+    "this that from have"
+)
+_MORSE_CODE = (
+    ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- -. --- .--. --.- .-. ... - ..- ...- .-- -..- -.-- --.. "
+    "----- .---- ..--- ...-- ....- ..... -.... --... ---.. ----."
 )
 
 
@@ -153,9 +153,10 @@ def _from_codes(blob: str) -> str:
 
 
 def _from_morse(blob: str) -> str:
+    known = dict(zip(_MORSE_CODE.split(), "abcdefghijklmnopqrstuvwxyz0123456789", strict=True))
     plain = re.sub(r"[−–]", "-", blob.replace("·", "."))
     return " ".join(
-        "".join(_MORSE_CODE.get(sign, "") for sign in part.split()) for part in re.split(r"[/|]|   ", plain)
+        "".join(known.get(sign, "") for sign in part.split()) for part in re.split(r"[/|]|   ", plain)
     ).strip()
 
 
@@ -208,7 +209,7 @@ def _alphabets() -> dict[str, dict[int, int]]:
 @functools.cache
 def _shifted_keys() -> dict[str, tuple[str, ...]]:
     keys: dict[str, tuple[str, ...]] = {}
-    for word in _KEYS:
+    for word in _KEYS.split():
         keys[word[::-1]] = (*keys.get(word[::-1], ()), "reversed")
         for form, table in _alphabets().items():
             back = {after: before for before, after in table.items()}

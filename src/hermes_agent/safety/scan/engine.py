@@ -41,15 +41,14 @@ class Observed(NamedTuple):
 
 
 def scan(text: str | bytes, kind: Kind = Kind.CONTEXT) -> Report:
-    """Judge a text. Bytes that are no text and texts beyond `MAX_CHARS` are blocked: what was not read is not trusted."""
+    """Judge a text. Bytes that are no text, and texts beyond `MAX_CHARS`, are blocked: unread is not trusted."""
     if isinstance(text, str):
         plain, unreadable = text, ""
     else:
         plain, unreadable = _read(text)
     if len(plain) > MAX_CHARS:
-        return _report(
-            kind, [Observed(_whole("too_long", f"longer than {MAX_CHARS} characters, so it was not read"), plain[:200])]
-        )
+        why = f"longer than {MAX_CHARS} characters, so it was not read"
+        return _report(kind, [Observed(_whole("too_long", why), plain[:200])])
     seen = list(_observe(plain, kind, 0))
     if unreadable:
         seen.append(Observed(_whole("undecodable", unreadable), plain))
@@ -97,7 +96,9 @@ def _observe(text: str, kind: Kind, depth: int) -> Iterator[Observed]:
         for item in intents(found):
             yield Observed(_moved(item, apart.start, f"{item.why} (in {apart.form})"), folded)
         if len(found) >= _TELLING:
-            yield Observed(_moved(_whole("spaced_letters", ""), apart.start, "words are written as single letters"), folded)
+            yield Observed(
+                _moved(_whole("spaced_letters", ""), apart.start, "words are written as single letters"), folded
+            )
     escaped = needless(text)
     if escaped >= 0:
         yield Observed(_moved(_whole("encoded_prose", ""), escaped, "plain letters are written as escapes"), text)

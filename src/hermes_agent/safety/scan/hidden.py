@@ -10,6 +10,7 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import pairwise
 
 from .confusables import is_alphabet_alike, is_full_width, is_styled
 from .verdict import CERTAIN, Evidence
@@ -22,7 +23,7 @@ _SOFT_HYPHEN = "\u00ad"
 _BLANKS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f")
 _KEPT_CONTROLS = frozenset("\n\t\r\f\v\x85")
 _UNUSUAL = re.compile(
-    r"[^\x20-\x7e\n\t\r\u00a0-\u00ac\u00ae-\u024f\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u25ff]"
+    r"[^\x20-\x7e\n\t\r\u00a0-\u00ac\u00ae-\u024f\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u23ff\u2500-\u25ff]"
 )
 _BREAK = re.compile("\n")
 _STRAY_LIMIT = 3
@@ -121,6 +122,8 @@ def _belongs(text: str, place: int, beside_right_to_left: bool) -> bool:
     before, after = text[place - 1 : place], text[place + 1 : place + 2]
     if char == "\ufeff":
         return place == 0
+    if "\x80" <= char <= "\x9f":
+        return "\xc0" <= before <= "\xff"
     if _is_selector(ord(char)):
         return bool(before) and (
             unicodedata.category(before)[0] in "SPN" or _is_ideograph(before) or before == "\u200d"
@@ -198,7 +201,7 @@ def _is_ideograph(char: str) -> bool:
 
 def _is_unassigned(point: int) -> bool:
     """Code points without a meaning. Blocks where newer Unicode versions add emoji and letters are left alone."""
-    return point & 0xFFFE == 0xFFFE or 0xFDD0 <= point <= 0xFDEF or 0xE0000 <= point <= 0xE0FFF or 0x2065 == point
+    return point & 0xFFFE == 0xFFFE or 0xFDD0 <= point <= 0xFDEF or 0xE0000 <= point <= 0xE0FFF or point == 0x2065
 
 
 def _stacked(text: str, places: list[int]) -> Iterator[Evidence]:
@@ -213,10 +216,8 @@ def _stacked(text: str, places: list[int]) -> Iterator[Evidence]:
         for place in marks
         if (before := text[place - 1 : place])
         and (
-            before.isascii()
-            and not before.isspace()
-            or unicodedata.category(before) in ("Mn", "Me")
-            and ord(before) < 0x400
+            (before.isascii() and not before.isspace())
+            or (unicodedata.category(before) in ("Mn", "Me") and ord(before) < 0x400)
         )
         and len(unicodedata.normalize("NFC", before + text[place])) > 1
         and text[place] != "\u20e3"
@@ -272,7 +273,7 @@ def _is_mixed(word: str, native: bool) -> bool:
         return False
     if not all(char.isascii() or is_alphabet_alike(char) or ord(char) < _PLAIN for char in word):
         return False
-    changes = sum(1 for one, other in zip(latin, latin[1:], strict=False) if one != other)
+    changes = sum(1 for one, other in pairwise(latin) if one != other)
     greek = all(char.isascii() or "\u0370" <= char <= "\u03ff" for char in word)
     if changes == 1 and (native or greek):
         return False
@@ -282,7 +283,7 @@ def _is_mixed(word: str, native: bool) -> bool:
 def _runs(places: list[int]) -> int:
     """How many groups of at least three neighbouring places there are."""
     groups, length = 0, 1
-    for one, other in zip(places, places[1:], strict=False):
+    for one, other in pairwise(places):
         length = length + 1 if other - one == 1 else 1
         groups += length == 3
     return groups

@@ -24,10 +24,7 @@ class Rule(NamedTuple):
     near: int = 0
     reach: int = 6
     unless: int = 0
-    any_order: bool = False
 
-
-_QUALIFIED = c.PRIOR | c.ALL | c.YOURS | c.SYSTEM
 
 RULES: tuple[Rule, ...] = (
     Rule(
@@ -84,9 +81,10 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "override",
-        100,
+        80,
         ((c.IGNORE, 0), (c.PRIOR, 2), (c.CONTENT, 2)),
         "tells the reader to drop what came before",
+        near=c.UTTER | c.YOURS | c.MACHINE,
         unless=c.NOT,
     ),
     Rule(
@@ -122,15 +120,6 @@ RULES: tuple[Rule, ...] = (
         "asks for the system prompt",
         near=c.ASK | c.YOURS | c.YOU,
         reach=6,
-        unless=c.NOT,
-    ),
-    Rule(
-        "prompt_extraction",
-        100,
-        ((c.SYSTEM, 0), (c.RULES, 1), (c.REVEAL, 4)),
-        "asks for the system prompt",
-        near=c.FOREIGN,
-        reach=0,
         unless=c.NOT,
     ),
     Rule(
@@ -202,14 +191,14 @@ def _matches(rule: Rule, found: Sequence[Word]) -> Iterator[Evidence]:
         if not word.concepts & first:
             continue
         last = _follow(rule, found, place)
-        if last < 0 and word.concepts & c.FOREIGN:
+        if last < 0 and _is_foreign(word):
             last = _precede(rule, found, place)
         if last < 0:
             continue
         low, high = min(place, last), max(place, last)
-        if rule.unless and _beside(found, low, rule.unless, before=3, after=0):
+        if rule.unless and _beside(found, low, rule.unless, before=3):
             continue
-        if rule.near and not _beside(found, low, rule.near, before=rule.reach, after=0, until=high):
+        if rule.near and not _beside(found, low, rule.near, before=rule.reach, until=high):
             continue
         begin, end = found[low].start, found[high].end
         yield Evidence(rule=rule.name, weight=rule.weight, start=begin, end=end + 40, why=rule.why)
@@ -218,11 +207,11 @@ def _matches(rule: Rule, found: Sequence[Word]) -> Iterator[Evidence]:
 def _follow(rule: Rule, found: Sequence[Word], place: int) -> int:
     """The place of the last word of the sequence that starts at `place`; -1 when there is none."""
     for concept, gap in rule.steps[1:]:
-        reach = found[place].index + gap + 1
+        reach = found[place].at + gap + 1
         at = place + 1
-        while at < len(found) and found[at].index <= reach and not found[at].concepts & concept:
+        while at < len(found) and found[at].at <= reach and not found[at].concepts & concept:
             at += 1
-        if at >= len(found) or found[at].index > reach:
+        if at >= len(found) or found[at].at > reach:
             return -1
         place = at
     return place
@@ -234,31 +223,33 @@ def _precede(rule: Rule, found: Sequence[Word], place: int) -> int:
     missing = [concept for concept, _ in rule.steps[1:]]
     at = place
     low = place
-    while at > 0 and missing and found[at - 1].index >= found[place].index - span:
+    while at > 0 and missing and found[at - 1].at >= found[place].at - span:
         at -= 1
-        hit = next(
-            (concept for concept in missing if found[at].concepts & concept and found[at].concepts & c.FOREIGN), 0
-        )
+        hit = next((concept for concept in missing if found[at].concepts & concept and _is_foreign(found[at])), 0)
         if hit:
             missing.remove(hit)
             low = at
     return -1 if missing else low
 
 
-def _beside(found: Sequence[Word], place: int, concept: int, *, before: int, after: int, until: int = -1) -> bool:
+def _is_foreign(word: Word) -> bool:
+    return bool(word.concepts & c.FOREIGN) and not word.concepts & c.ENGLISH
+
+
+def _beside(found: Sequence[Word], place: int, concept: int, *, before: int, until: int = -1) -> bool:
     """Whether a word with the concept stands between `place` and `until` or within reach of them."""
     end = max(place, until)
     if any(found[at].concepts & concept for at in range(place + 1, end)):
         return True
     at = place - 1
-    while at >= 0 and found[at].index >= found[place].index - before:
+    while at >= 0 and found[at].at >= found[place].at - before:
         if found[at].concepts & concept:
             return True
         at -= 1
     if until < 0:
         return False
     at = end + 1
-    while at < len(found) and found[at].index <= found[end].index + before:
+    while at < len(found) and found[at].at <= found[end].at + before:
         if found[at].concepts & concept:
             return True
         at += 1

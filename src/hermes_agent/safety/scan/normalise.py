@@ -23,7 +23,7 @@ _LONGEST_ENDING = 12
 class Word(NamedTuple):
     """A word that carries concepts: its place among all words, its place in the text, what it may mean."""
 
-    index: int
+    at: int
     start: int
     end: int
     concepts: int
@@ -66,7 +66,7 @@ def _address(match: re.Match[str], found: list[Word]) -> Word:
     while low < high:
         middle = (low + high) // 2
         if found[middle].start <= match.start():
-            nearest, low = found[middle].index, middle + 1
+            nearest, low = found[middle].at, middle + 1
         else:
             high = middle
     return Word(nearest + 1, match.start(), match.end(), lexicon.PLACE)
@@ -107,7 +107,7 @@ def _inside(letters: str) -> Iterator[tuple[int, int]]:
 
 
 def unleeted(folded: str) -> str:
-    """`folded` with digits and signs inside words read as the letters they imitate; the same text when there are none."""
+    """`folded` with digits and signs inside words read as the letters they imitate, where words come out of it."""
     changed = 0
 
     def plain(match: re.Match[str]) -> str:
@@ -154,7 +154,7 @@ def _pairs() -> dict[str, int]:
 
 @functools.cache
 def _within() -> dict[str, list[str]]:
-    """By first letter: every word that can be recognised without spaces around it, in unspaced scripts and in English."""
+    """By first letter: the words that can be recognised without spaces around them, in any script."""
     exact, stems = _lexicon()
     known = {
         word

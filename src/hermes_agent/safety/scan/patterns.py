@@ -15,7 +15,7 @@ from .verdict import Evidence
 _EACH = 4
 _AROUND = 420
 _LINE = 240
-_STEP = 40
+_STEP = 120
 
 
 class Pattern(NamedTuple):
@@ -36,6 +36,29 @@ class Together(NamedTuple):
     needs: tuple[str, ...]
     forms: tuple[str, ...]
     why: str
+
+
+def page(text: str, **parts: str) -> tuple[Pattern, ...]:
+    """Patterns as they are written down: `rule weight: why`, lines of needs behind `?`, the form in indented lines.
+
+    Needs are two spaces apart, with `·` for a space at their ends. `<<name>>` in a form stands for one of `parts`.
+    """
+    patterns: list[Pattern] = []
+    for line in text.strip("\n").split("\n"):
+        if line.startswith("?"):
+            last = patterns[-1]
+            needs = tuple(need.replace("·", " ") for need in line[1:].split("  ") if need)
+            patterns[-1] = last._replace(needs=last.needs + needs)
+        elif line.startswith("    "):
+            part = line[4:]
+            for name, value in parts.items():
+                part = part.replace(f"<<{name}>>", value)
+            patterns[-1] = patterns[-1]._replace(form=patterns[-1].form + part)
+        else:
+            head, _, why = line.partition(": ")
+            rule, weight = head.split(" ")
+            patterns.append(Pattern(rule, int(weight), (), "", why))
+    return tuple(patterns)
 
 
 def observed(patterns: Sequence[Pattern], text: str, *, command: bool = False) -> Iterator[Evidence]:

@@ -19,9 +19,9 @@ from .gate import Refusal
 from .launch import error_line
 from .reading import COMPACT, WHOLE, Target, cleaned
 from .session import CLOSED, PageHung, Window
+from .tabs import ERROR_PAGE
 
 Direction = Literal["down", "up", "top", "bottom"]
-_CUT_IN = 'interrupted by another navigation to "chrome-error'
 _LEFT = "Execution context was destroyed"
 _MOST_RESULT = 6_000
 _MOST_CONSOLE = 4_000
@@ -55,7 +55,7 @@ class Actions:
         page = await self._window.tabs.page()
         self._window.running.gate.taken()
         try:
-            await _goto(page, f"{url}{fragment}", self._window.patience.answer * 1000)
+            await page.goto(f"{url}{fragment}", wait_until="commit", timeout=self._window.patience.answer * 1000)
         except Late:
             await _stop(page)
             text = f"{one_line(url)} did not answer within {self._window.patience.answer:.0f} s"
@@ -194,16 +194,6 @@ async def _evaluated(page: Page, source: str, patience: float) -> _Evaluated:
     return msgspec.convert(value, _Evaluated)
 
 
-async def _goto(page: Page, url: str, wait: float) -> None:
-    """Open an address. The error page of the one before may still be on its way and cut in, once."""
-    try:
-        await page.goto(url, wait_until="commit", timeout=wait)
-    except Error as error:
-        if _CUT_IN not in str(error):
-            raise
-        await page.goto(url, wait_until="commit", timeout=wait)
-
-
 async def _has_history(page: Page) -> bool:
     session = await page.context.new_cdp_session(page)
     try:
@@ -217,7 +207,7 @@ async def _has_history(page: Page) -> bool:
 async def _arrived(window: Window) -> ToolResult | None:
     """A failure when an action led to an address that may not be visited or cannot be reached."""
     page = window.shown()
-    if not page.url.startswith("chrome-error:"):
+    if not page.url.startswith(ERROR_PAGE):
         return None
     refused = window.running.gate.taken()
     if refused:
@@ -238,6 +228,7 @@ async def _stop(page: Page) -> None:
 
 
 async def _unreached(window: Window, url: str, error: Error) -> ToolResult:
+    await window.tabs.failed()
     gate = window.running.gate
     refused = gate.taken()
     if refused:

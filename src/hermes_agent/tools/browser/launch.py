@@ -69,6 +69,15 @@ class Running:
     def alive(self) -> bool:
         return self.browser.is_connected()
 
+    async def complete(self) -> bool:
+        """Whether the driver has told about every page that Chromium has: it tells of new ones a little late."""
+        session = await self.browser.new_browser_cdp_session()
+        try:
+            targets = (await session.send("Target.getTargets"))["targetInfos"]
+        finally:
+            await session.detach()
+        return len([target for target in targets if target["type"] == "page"]) <= len(self.context.pages)
+
     async def answers(self) -> bool:
         """Whether driver and browser both still work. Asked after something was closed that nobody here closed."""
         try:

@@ -220,7 +220,7 @@
     newline();
     const root = document.scrollingElement || document.documentElement;
     return { text: lines.join('\n').slice(0, limit + 200), next, count, more, above, title: label(document.title),
-      top: Math.round(root.scrollTop), height: root.scrollHeight, view: innerHeight };
+      top: Math.round(root?.scrollTop ?? 0), height: root?.scrollHeight ?? 0, view: innerHeight };
   };
 
   const about = (number) => {
@@ -235,6 +235,7 @@
   // Scrolls the page, or what stands in its middle where the page itself does not scroll.
   const scroll = (direction) => {
     let box = document.scrollingElement || document.documentElement;
+    if (!box) return { moved: 0 };
     if (box.scrollHeight <= innerHeight + 1) {
       let node = document.elementFromPoint(innerWidth / 2, innerHeight / 2);
       while (node && !(node.scrollHeight > node.clientHeight + 1 && /auto|scroll/.test(getComputedStyle(node).overflowY))) {

@@ -12,6 +12,7 @@ from playwright.async_api import Error, Frame, Page
 from ...types.base import Value
 from ...types.errors import HermesError
 from ...types.text import one_line
+from .tabs import ERROR_PAGE
 
 ENGINE = "hermes"
 COMPACT = 6_000
@@ -134,7 +135,7 @@ class Reader:
         for frame in page.frames[1 : _MOST_FRAMES * 4]:
             if len(found) == _MOST_FRAMES:
                 break
-            if frame.url.startswith("chrome-error:"):
+            if frame.url.startswith(ERROR_PAGE):
                 continue
             try:
                 holder = await frame.frame_element()

@@ -77,7 +77,11 @@ class Window:
 
     async def settle(self) -> None:
         """Wait until the current page has loaded and asks for nothing more, but not for long."""
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.05)
+        for _ in range(40):
+            if await self.running.complete():
+                break
+            await asyncio.sleep(0.05)
         page = self.shown()
         try:
             await page.wait_for_load_state("domcontentloaded", timeout=self.patience.load * 1000)
@@ -87,9 +91,10 @@ class Window:
         calm = 0
         for _ in range(int(self.patience.quiet / 0.05)):
             calm = 0 if self.tabs.loading else calm + 1
-            if calm == 2:
-                return
+            if calm == 3:
+                break
             await asyncio.sleep(0.05)
+        await self.tabs.failed()
 
     async def show(self, *, limit: int = COMPACT, lead: str = "") -> ToolResult:
         """The current page as a result: what happened, its text, and one line about where we are."""

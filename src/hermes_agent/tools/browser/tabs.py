@@ -8,10 +8,11 @@ from collections import Counter, deque
 from collections.abc import Coroutine
 from typing import Any
 
-from playwright.async_api import BrowserContext, ConsoleMessage, Dialog, Download, Error, Page, Request, WebError
+from playwright.async_api import BrowserContext, ConsoleMessage, Dialog, Download, Error, Frame, Page, Request, WebError
 
 from ...types.text import one_line
 
+ERROR_PAGE = "chrome-error:"
 _MOST_PAGES = 8
 _MOST_DIALOGS = 20
 _MOST_NOTES = 12
@@ -33,6 +34,7 @@ class Tabs:
         self._notes: Counter[str] = Counter()
         self._dialogs = 0
         self._crash = False
+        self._failing: Page | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         context.on("page", self._opened)
         context.on("dialog", self._asked)
@@ -40,7 +42,7 @@ class Tabs:
         context.on("weberror", self._failed)
         context.on("request", self._requested)
         context.on("requestfinished", self._answered)
-        context.on("requestfailed", self._answered)
+        context.on("requestfailed", self._unanswered)
 
     @property
     def current(self) -> Page | None:
@@ -82,6 +84,14 @@ class Tabs:
         self._dialogs = 0
         return [text if times == 1 else f"{text} ({times} times)" for text, times in notes.items()]
 
+    async def failed(self) -> None:
+        """Wait for the error page of a navigation that failed: it comes a little after the failure."""
+        for _ in range(20):
+            if self._failing is None or self._failing.is_closed():
+                break
+            await asyncio.sleep(0.05)
+        self._failing = None
+
     def crashed(self) -> bool:
         """Whether a page crashed since this was last asked."""
         crash, self._crash = self._crash, False
@@ -99,6 +109,7 @@ class Tabs:
         self._pages.append(page)
         page.on("download", self._downloading)
         page.on("crash", self._crashed)
+        page.on("framenavigated", self._navigated)
         page.on("close", self._closed)
 
     def _opened(self, page: Page) -> None:
@@ -151,6 +162,16 @@ class Tabs:
 
     def _answered(self, request: Request) -> None:
         self.loading.discard(request)
+
+    def _navigated(self, frame: Frame) -> None:
+        if frame.url.startswith(ERROR_PAGE) and self._failing is frame.page:
+            self._failing = None
+
+    def _unanswered(self, request: Request) -> None:
+        self.loading.discard(request)
+        with contextlib.suppress(Error):
+            if request.is_navigation_request() and request.frame.parent_frame is None:
+                self._failing = request.frame.page
 
     def _later(self, page: Page) -> None:
         self._run(page.close())

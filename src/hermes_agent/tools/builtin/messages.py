@@ -23,7 +23,7 @@ async def send_message(to: Annotated[str, "name or address"], text: str, context
     return await _posted(context, name, text, urgent=False)
 
 
-@tool(capabilities=("messages",), effect="once")
+@tool(capabilities=(), effect="once")
 async def notify(text: str, context: ToolContext, urgent: bool = False) -> ToolResult:
     """Tell the user something they should see when they are back."""
     return await _posted(context, _USER, text, urgent=urgent)

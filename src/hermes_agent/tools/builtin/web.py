@@ -36,7 +36,7 @@ _TELLING = frozenset(
 _VISIT_FAILURES = (WebFailure, AddressRefused, HostUnknown)
 
 
-@tool(capabilities=("network",), effect="none", timeout=60, labels=("untrusted",))
+@tool(capabilities=("network",), effect="none", timeout=60, labels=("untrusted", "directory"))
 async def web_search(query: str, context: ToolContext, limit: int = 5) -> ToolResult:
     """Search the web: titles, addresses, excerpts. Read a page with web_extract."""
     words = " ".join(query.split())

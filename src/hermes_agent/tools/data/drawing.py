@@ -54,6 +54,7 @@ def draw(fetched: Fetched, wish: Wish, target: Path) -> str:
         axes.legend()
     if wish.title:
         axes.set_title(one_line(wish.title, 120))
+    axes.set_axisbelow(True)
     axes.grid(alpha=0.3)
     figure.savefig(target, format="png")
     return f"{wish.kind} of {', '.join(names)}" + (f" by {x}" if x else "") + f", {len(fetched.rows)} rows"

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _FILES = 300
 _EXACT_BYTES = 8 << 20
 _COMMA_NUMBER = r"[+-]?(\d+|\d{1,3}([. ]\d{3})+)(,\d+)?"
+_LIKE_A_PATH = re.compile(r"/|\.\w{2,8}$")
 _DESCRIPTORS = Path("/proc/self/fd")
 
 
@@ -65,8 +66,7 @@ class Tables:
         """The expression that reads a file, or a part of one as FILE#PART."""
         found = self._relation("", path)
         if found is None:
-            with self._scope.open_read(path):
-                raise AssertionError("a file that can be opened has a relation")
+            raise Refused("not_found", f"there is no file {path!r}")
         return found
 
     def parts(self, path: str) -> list[str]:
@@ -92,8 +92,10 @@ class Tables:
 
     def _relation(self, schema: str, name: str) -> str | None:
         if schema:
-            path = self._files.get(schema.lower())
-            return self._part(path, name) if path is not None else None
+            if schema.lower() in self._files:
+                return self._part(self._files[schema.lower()], name)
+            path = f"{schema}.{name}"
+            return self._read([path]) if self._exists(path) else None
         path, mark, part = name.rpartition("#")
         if mark and not self._exists(name):
             return self._part(path, part)
@@ -104,6 +106,8 @@ class Tables:
         for path in self._files.values():
             if name.lower() in (one.lower() for one in self.parts(path)):
                 return self._part(path, name)
+        if _LIKE_A_PATH.search(name):
+            self._file(name)
         return None
 
     def _read(self, paths: Sequence[str]) -> str:

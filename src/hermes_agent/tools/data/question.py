@@ -65,10 +65,10 @@ def read_question(connection: duckdb.DuckDBPyConnection, sql: str) -> Question:
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise Refused("not_a_question", _ONE_SELECT)
     row = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchone()
-    tree = json.loads(row[0]) if row else {"error": True}
-    if tree["error"]:
-        raise Refused("not_a_question", f"{tree.get('error_message', 'this cannot be read')}; {_ONE_SELECT}")
     try:
+        tree = json.loads(row[0]) if row else {"error": True}
+        if tree["error"]:
+            raise Refused("not_a_question", f"{tree.get('error_message', 'this cannot be read')}; {_ONE_SELECT}")
         return _question(tree)
     except RecursionError as error:
         raise Refused("bad_sql", "the query is too deeply nested") from error

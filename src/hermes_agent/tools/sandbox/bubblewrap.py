@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 _PLACES = "/usr/local/bin:/usr/bin:/bin"
-_REMEDY = "install bubblewrap (`apt install bubblewrap`), or allow user namespaces (sysctl user.max_user_namespaces)"
+_REMEDY = (
+    "install bubblewrap (`apt install bubblewrap`), or let it make namespaces: sysctl user.max_user_namespaces "
+    "above 0, and on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0"
+)
 _GENTLE = ("/usr/bin/env", "--default-signal=TERM,INT,HUP")
 
 
@@ -62,7 +65,7 @@ class Bubblewrap:
     def wrap(self, command: str, boundary: Boundary) -> list[str]:
         """The number of processes is limited from inside, because there only those of the command count."""
         option = "-u" if self._shell.endswith("bash") else "-p"
-        limit = f"ulimit {option} {self._view.settings.processes}; "
+        limit = f"ulimit {option} {self._view.settings.processes} 2>/dev/null; "
         inner = [*(_GENTLE if self._gentle else ()), self._shell, "-c", limit + command]
         plan: Plan = {"kind": self.name, "program": self._program, "extra": self._extra, "gentle": self._gentle}
         return self._view.launch(plan, boundary, inner)

@@ -88,18 +88,8 @@ def _handed(data: bytes) -> int:
 
 def _step_down(plan: Plan, sources: dict[str, str]) -> bool:
     """Become nobody in particular; False when the folders cannot be shown to nobody in particular."""
-    trees = []
-    owners: dict[tuple[int, int], int] = {}
     try:
-        for kind, path in plan["mounts"]:
-            if kind in ("write", "read"):
-                about = os.stat(path)
-                owner = (about.st_uid, about.st_gid)
-                if owner not in owners:
-                    owners[owner] = _exchange(*owner)
-                tree = kernel.copy_of_tree(path)
-                trees.append((path, tree, os.path.isdir(path)))
-                kernel.map_owners(tree, owners[owner])
+        trees = _trees(plan)
     except OSError:
         return False
     kernel.unshare(kernel.CLONE_NEWNS)
@@ -118,6 +108,27 @@ def _step_down(plan: Plan, sources: dict[str, str]) -> bool:
     os.setresgid(STRANGER, STRANGER, STRANGER)
     os.setresuid(STRANGER, STRANGER, STRANGER)
     return True
+
+
+def _trees(plan: Plan) -> list[tuple[str, int, bool]]:
+    """Copies of the folders with their owners exchanged. One that is only read may keep its owner if it must."""
+    trees = []
+    owners: dict[tuple[int, int], int] = {}
+    for kind, path in plan["mounts"]:
+        if kind not in ("write", "read"):
+            continue
+        about = os.stat(path)
+        owner = (about.st_uid, about.st_gid)
+        if owner not in owners:
+            owners[owner] = _exchange(*owner)
+        tree = kernel.copy_of_tree(path)
+        trees.append((path, tree, os.path.isdir(path)))
+        try:
+            kernel.map_owners(tree, owners[owner])
+        except OSError:
+            if kind == "write":
+                raise
+    return trees
 
 
 def _exchange(user: int, group: int) -> int:

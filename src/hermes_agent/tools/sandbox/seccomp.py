@@ -112,8 +112,8 @@ _CHMOD_2, _OPENAT2 = 452, 437
 
 
 class _Machine:
-    """The numbers of one architecture. `modes` says at which argument a call takes the mode of a file, `opening` where a
-    call that opens files takes its flags and the mode of a new one."""
+    """The numbers of one architecture. `modes` says at which argument a call takes the mode of a file, `opening` where
+    a call that opens files takes its flags and the mode of a new one."""
 
     def __init__(
         self,

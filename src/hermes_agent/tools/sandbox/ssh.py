@@ -59,13 +59,14 @@ exit $code
 class Ssh:
     """Runs commands as the account at the other end, in the folder of the same path there.
 
-    This machine is out of their reach, the other one is not: its account should hold nothing but the work. The
-    workspace must be there under the same path, by a shared file system for example. A watcher there ends the command
-    with everything it started when the connection goes away, which is how a time-out reaches it.
+    This machine is out of their reach, the other one and its network are not, so this does not count as confining: its
+    account should hold nothing but the work. The workspace must be there under the same path, by a shared file system
+    for example. A watcher there ends the command with everything it started when the connection goes away, which is how
+    a time-out reaches it.
     """
 
     name = "ssh"
-    confines = True
+    confines = False
 
     def __init__(
         self,

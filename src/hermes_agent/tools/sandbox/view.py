@@ -147,7 +147,7 @@ class View:
         whole: Plan = {
             "mounts": self.mounts(boundary),
             "system": self.system(network=boundary.network),
-            "directory": str(boundary.directory),
+            "directory": os.path.realpath(boundary.directory),
             "network": boundary.network,
             "memory": settings.memory_mb << 20,
             "scratch": max(settings.memory_mb << 19, 1 << 20),

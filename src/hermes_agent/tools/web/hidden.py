@@ -18,6 +18,23 @@ _SELECTOR = re.compile(r"([a-z][a-z0-9]*)?(?:([.#])([A-Za-z_][\w-]*))?")
 _NUMBER = re.compile(r"(-?\d*\.?\d+)\s*(px|em|rem|pt|%|vw|vh|ch)?")
 _RGB = re.compile(r"rgba?\(\s*(\d+)[\s,]+(\d+)[\s,]+(\d+)(?:[\s,/]+([\d.]+%?))?\s*\)")
 _BRACE = re.compile(r"[{}]")
+_ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})\s?|(.))")
+_NO_FONT = re.compile(r"(?:[a-z]+\s+)*0(?:px|em|pt|rem|%)?(?:/|\s)")
+_AWAY = re.compile(r"translate(?:x|y|3d)?\([^)]{0,60}-\d{4,}|scale[xy]?\(0[,)]")
+_HSL = re.compile(r"hsla?\(\s*[\d.]+(?:deg)?[\s,]+[\d.]+%[\s,]+([\d.]+)%")
+# What widely used style sheets call their hidden elements.
+_HIDDEN_CLASSES = frozenset(
+    {
+        "sr-only",
+        "visually-hidden",
+        "visuallyhidden",
+        "screen-reader-text",
+        "d-none",
+        "is-hidden",
+        "u-hidden",
+        "invisible",
+    }
+)
 _NAMED = {
     "white": (255, 255, 255),
     "black": (0, 0, 0),
@@ -37,17 +54,25 @@ _NAMED = {
 }
 _ALIKE = 36
 _FAR = -200.0
+_FAINT = 0.05
 Colour = tuple[int, int, int]
 _UNKNOWN: Colour = (-1000, -1000, -1000)
 
 
 def declarations(text: str) -> Style:
-    """The declarations of a style, lower case, later ones first to be believed."""
+    """The declarations of a style, lower case, comments and escapes resolved; the last of a name counts."""
+    text = text[:10_000]
+    if "\\" in text:
+        text = _ESCAPE.sub(_unescaped, text)
+    if "/*" in text:
+        text = _without_comments(text)
     found: Style = {}
-    for part in text[:10_000].lower().split(";"):
+    for part in text.lower().split(";"):
         name, colon, value = part.partition(":")
         if colon:
             found[name.strip()] = value.replace("!important", "").strip()
+    if _NO_FONT.match(found.get("font", "")):
+        found["font-size"] = "0"
     return found
 
 
@@ -86,11 +111,15 @@ class Sheet:
 
 def hides(tag: str, attributes: Mapping[str, str | None], style: Style) -> bool:
     """Whether an element and all in it cannot be seen."""
+    if not attributes:
+        return tag == "dialog"
     if "hidden" in attributes and attributes["hidden"] != "until-found":
+        return True
+    if "popover" in attributes or (tag == "dialog" and "open" not in attributes):
         return True
     if (attributes.get("aria-hidden") or "").strip().lower() == "true":
         return True
-    if tag == "input" and (attributes.get("type") or "").lower() == "hidden":
+    if not _HIDDEN_CLASSES.isdisjoint((attributes.get("class") or "").split()):
         return True
     return bool(style) and (_not_drawn(style) or _too_small(style) or _moved_away(style))
 
@@ -143,13 +172,17 @@ def colour(value: str) -> Colour | None:
     rgb = _RGB.match(value)
     if rgb:
         return (int(rgb[1][:3]), int(rgb[2][:3]), int(rgb[3][:3]))
+    hsl = _HSL.match(value)
+    if hsl:
+        light = _size(hsl[1]) or 0.0
+        return (255, 255, 255) if light >= 97 else (0, 0, 0) if light <= 3 else None
     return _NAMED.get(value.split()[0]) if value else None
 
 
 _TELLING = frozenset(
     {"display", "visibility", "opacity", "font-size", "width", "height", "max-width", "max-height", "overflow"}
     | {"position", "left", "top", "right", "text-indent", "clip", "clip-path", "transform", "color", "background"}
-    | {"background-color", "margin-left", "content-visibility"}
+    | {"background-color", "margin-left", "content-visibility", "overflow-x", "overflow-y", "filter"}
 )
 
 
@@ -168,6 +201,13 @@ def _plain_rules(css: str) -> Iterator[tuple[str, str]]:
             return
         yield head, css[opened + 1 : closed]
         place = closed + 1
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    if not found[1]:
+        return found[2]
+    number = int(found[1], 16)
+    return chr(number) if 0 < number < 0x110000 and not 0xD800 <= number < 0xE000 else "\ufffd"
 
 
 def _without_comments(css: str) -> str:
@@ -208,14 +248,22 @@ def _not_drawn(style: Style) -> bool:
         style.get("display") == "none"
         or style.get("visibility") in ("hidden", "collapse")
         or style.get("content-visibility") == "hidden"
-        or _size(style.get("opacity", "1")) == 0
-        or style.get("transform", "").replace(" ", "").startswith(("scale(0)", "scalex(0)", "scaley(0)", "scale(0,"))
+        or _faint(style.get("opacity", "1"))
+        or style.get("filter", "").replace(" ", "").startswith(("opacity(0)", "opacity(0%)"))
+        or _AWAY.search(style.get("transform", "").replace(" ", "")) is not None
         or style.get("color") == "transparent"
         or _clear(style.get("color", ""))
     )
 
 
+def _faint(opacity: str) -> bool:
+    number = _size(opacity)
+    return number is not None and number <= (100 * _FAINT if opacity.endswith("%") else _FAINT)
+
+
 def _clear(value: str) -> bool:
+    if value.startswith("#") and len(value) in (5, 9):
+        return value.endswith("0" if len(value) == 5 else "00")
     rgb = _RGB.match(value)
     return rgb is not None and rgb[4] is not None and _size(rgb[4]) == 0
 
@@ -227,14 +275,14 @@ def _tiny_letters(size: str, around: bool) -> bool:
     if number == 0:
         return True
     if size.endswith(("em", "%")) and not size.endswith("rem"):
-        return around
+        return around or number <= (10 if size.endswith("%") else 0.1)
     return number <= 1.0 and size.endswith(("px", "pt"))
 
 
 def _too_small(style: Style) -> bool:
     if _size(style.get("width", "1")) == 0 and _size(style.get("height", "1")) == 0:
         return True
-    cut = style.get("overflow", "").startswith(("hidden", "clip"))
+    cut = any(style.get(name, "").startswith(("hidden", "clip")) for name in ("overflow", "overflow-x", "overflow-y"))
     return cut and any(_no_room(style.get(name, "")) for name in ("width", "height", "max-width", "max-height"))
 
 

@@ -14,7 +14,20 @@ if TYPE_CHECKING:
 TEXT, COMMENT = "-text", "-comment"
 NEVER = frozenset(
     {"script", "style", "template", "noscript", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "head"}
-    | {"select", "button", "textarea", "datalist", "input", "map", "title", "frameset", "noframes", "progress", "meter"}
+    | {
+        "select",
+        "button",
+        "textarea",
+        "datalist",
+        "input",
+        "map",
+        "title",
+        "frameset",
+        "noframes",
+        "noembed",
+        "progress",
+        "meter",
+    }
 )
 SHORT = 200
 SPACES = re.compile(r"\s+")
