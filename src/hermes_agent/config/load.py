@@ -21,6 +21,7 @@ _LARGEST = 1 << 20
 _DEEPEST = 16
 _ACCESS = re.compile(r"(_API_KEY|_BASE_URL|_CACHE_TTL|_AUTH_FILE)$|^AWS_")
 _PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
+_FOR_BACK_ENDS = ("SSH_AUTH_SOCK", "DOCKER_HOST", "DOCKER_CONTEXT", "CONTAINER_HOST", "XDG_RUNTIME_DIR")
 
 
 class Environment(Value, frozen=True, kw_only=True):
@@ -35,7 +36,8 @@ class Environment(Value, frozen=True, kw_only=True):
 
 
 def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
-    """The environment as a value. `passed_on` is all that commands of the agent get to see."""
+    """The environment as a value. `passed_on` is all that sandboxes get: commands see less, for the programs that reach
+    a container engine or another host need to be told where it is."""
     variables = os.environ if variables is None else variables
     home = variables.get("HERMES_HOME") or str(Path.home() / ".hermes")
     return Environment(
@@ -44,7 +46,7 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
         access={name: value for name, value in variables.items() if _ACCESS.search(name)},
         colour=not variables.get("NO_COLOR"),
         secrets=tuple(value for name, value in variables.items() if len(value) >= 8 and _SECRET_NAME.search(name)),
-        passed_on={name: variables[name] for name in _PASSED_ON if name in variables},
+        passed_on={name: variables[name] for name in (*_PASSED_ON, *_FOR_BACK_ENDS) if name in variables},
     )
 
 

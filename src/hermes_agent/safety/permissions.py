@@ -93,7 +93,7 @@ class Policy:
 
         report = _read(command)
         alarming = report.opaque or report.kinds() - {RiskKind.NETWORK}
-        harmless = not alarming if confined else report.readonly
+        harmless = not alarming and (confined or report.readonly)
         return (Verdict.ALLOW, "") if harmless else (Verdict.ASK, report.reason().rstrip("."))
 
 

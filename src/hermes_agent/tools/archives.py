@@ -15,7 +15,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from typing import BinaryIO, Protocol
+from typing import IO, BinaryIO, Protocol, cast
 
 from ..types.text import one_line
 from .archive_names import Entry, Names, Refused, safe_name
@@ -155,7 +155,7 @@ def _is_tar(block: bytes) -> bool:
 
 def _tar_members(stream: BinaryIO) -> Iterator[tuple[Entry, BinaryIO | None]]:
     limited = _Limited(stream)
-    with tarfile.open(fileobj=limited, mode="r|", errorlevel=2) as archive:
+    with tarfile.open(fileobj=cast("IO[bytes]", limited), mode="r|", errorlevel=2) as archive:
         for info in archive:
             if info.issparse():
                 raise Refused("unsupported", f"{one_line(info.name)!r} is a sparse file")

@@ -18,6 +18,7 @@ from ..types.text import head_and_tail, one_line
 from ..types.tools import Announce, Blobs, Spawned, ToolResult
 from .sandbox.background import Background, BackgroundFiles, recorded
 from .sandbox.base import Boundary, Sandbox
+from .sandbox.cgroup import sweep
 from .sandbox.gate import Gated, spawn
 from .sandbox.identity import Life, end_group
 from .sandbox.output import Capture, OutputLimits, PipeReader
@@ -67,6 +68,7 @@ class ProcessTable:
     async def close(self) -> None:
         """End every background command."""
         await asyncio.gather(*(self.end(entry) for entry in self.entries()))
+        sweep()
 
     async def end(self, entry: Background) -> bool:
         """End one background command with everything it started; False when there was nothing to end."""
@@ -153,6 +155,7 @@ class CallProcesses:
             return await self._run(name, command, boundary, timeout, source, capture)
         finally:
             capture.discard()
+            sweep()
             if stdin:
                 source.unlink(missing_ok=True)
 

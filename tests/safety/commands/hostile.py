@@ -20,6 +20,58 @@ rm -rf -- /etc
 rm -rvf /opt
 rm -Rf /root/.config
 rm *
+cd / && rm -rf etc
+cd; rm -rf *
+cd ~ && rm -r Documents
+sudo>log rm -rf /
+timeout 5 2>/dev/null rm -rf /
+rm > log -rf /
+rm -rf "/"*
+rm -rf /{bin,usr}
+rm -rf ///
+rm -rf /./
+rm -rf ~root
+rm -rf $(pwd)
+"$(which rm)" -rf /
+/bin/{rm,ls} -rf /
+find . -exec bash -c 'rm -rf "$1"' _ {} \;
+[[ x =~ $(rm -rf /) ]]
+test -n "$(rm -rf /)"
+select x in a; do rm -rf /; done
+git "push" '--force'
+git $(echo push) --force
+until rm -rf /; do :; done
+{ echo; } && { rm -rf /; } > x
+echo "${X:+$(rm -rf /)}"
+echo "${X/a/$(rm -rf /)}"
+cat <<< "$(rm -rf /)"
+cat <<-EOF
+	$(rm -rf /)
+EOF
+cat <<EOF > x
+$(rm -rf /)
+EOF
+cat <<EOF && rm -rf /
+text
+EOF
+cat <<EOF; rm -rf /
+text
+EOF
+time -p -- rm -rf /
+exec 3>&1 rm -rf /
+declare X=$(rm -rf /)
+export X=`rm -rf /`
+local x="$(rm -rf /)"
+readonly X=$(rm -rf /)
+return $(rm -rf /)
+((x=$(rm -rf /)))
+for ((i=$(rm -rf /);;)); do :; done
+for x in $(rm -rf /); do :; done
+case $(rm -rf /) in *) ;; esac
+case x in $(rm -rf /)) ;; esac
+echo a > "$(rm -rf /)"
+echo a 2>&1 > $(rm -rf /)
+unset "$(rm -rf /)"
 mapfile -C 'rm -rf /' -c 1 x
 rm -rf .git
 r\m -rf /
@@ -565,6 +617,7 @@ UNICODE = (
     "ls \x1b[2K",
     "ls \x00 rm",
     "r\\\nm -rf /",
+    "echo\n\\\nrm -rf /",
     "ls \ufeff",
     "ls\u00a0# ; rm -rf /",
     "l\u0455 -la",
@@ -584,7 +637,7 @@ def commands(table: str) -> list[str]:
                 ending = ""
             continue
         found.append(line)
-        if "<<EOF" in line or "<< 'EOF'" in line or "<<'EOF'" in line:
+        if "<<EOF" in line or "<<-EOF" in line or "<< 'EOF'" in line or "<<'EOF'" in line:
             ending = "EOF"
         elif line.endswith("\\"):
             ending = "  -la"

@@ -1,5 +1,6 @@
-"""However a risky command is quoted or wrapped, the report never becomes less strict; harmless quoting harms nothing."""
+"""However a risky command is wrapped, the report never becomes less strict; harmless quoting harms nothing."""
 
+import os
 import shlex
 
 import pytest
@@ -11,6 +12,7 @@ from tests.safety.commands import benign, hostile
 
 pytestmark = pytest.mark.req("R3")
 
+_EXAMPLES = 5_000 if os.environ.get("HERMES_TEST_FULL") == "1" else 250
 _RISKY = st.sampled_from(
     [
         ["rm", "-rf", "/"],
@@ -31,18 +33,81 @@ _RISKY = st.sampled_from(
     ]
 )
 _WRAPPERS = [
-    "{}", "{} &", "( {} )", "{{ {}; }}", "! {}", "true; {}", "true && {}", "false || {}", "ls | {}", "{} | cat", "time {}",
-    "if true; then {}; fi", "while true; do {}; done", "for x in 1 2; do {}; done", "case x in x) {};; esac", "f() {{ {}; }}; f",
-    "echo $({})", 'echo "$({})"', "echo `{}`", "X=$({})", "cat <({})", "command {}", "env {}", "env A=1 {}", "nohup {}", "timeout 5 {}",
-    "nice -n 3 {}", "exec {}", "sudo {}", "sudo -u root {}", "doas {}", "setsid {}", "stdbuf -o0 {}", "xargs {}", "find . -exec {} \\;",
-    "busybox {}", "strace -f {}", "uv run {}", "{} 2>/dev/null", "2>/dev/null {}", "{} # harmless", "echo ok\n{}", "\\\n{}",
-    "[ -f x ] && {}", "echo ${{X:-$({})}}", "cat <<EOF\n$({})\nEOF", "a[$({})]=1", "echo $(( $({}) ))", "coproc {}", "flock l {}",
-]  # fmt: skip
+    "{}",
+    "{} &",
+    "( {} )",
+    "{{ {}; }}",
+    "! {}",
+    "true; {}",
+    "true && {}",
+    "false || {}",
+    "ls | {}",
+    "{} | cat",
+    "time {}",
+    "if true; then {}; fi",
+    "while true; do {}; done",
+    "for x in 1 2; do {}; done",
+    "case x in x) {};; esac",
+    "f() {{ {}; }}; f",
+    "echo $({})",
+    'echo "$({})"',
+    "echo `{}`",
+    "X=$({})",
+    "cat <({})",
+    "command {}",
+    "env {}",
+    "env A=1 {}",
+    "nohup {}",
+    "timeout 5 {}",
+    "nice -n 3 {}",
+    "exec {}",
+    "sudo {}",
+    "sudo -u root {}",
+    "doas {}",
+    "setsid {}",
+    "stdbuf -o0 {}",
+    "xargs {}",
+    "find . -exec {} \\;",
+    "busybox {}",
+    "strace -f {}",
+    "uv run {}",
+    "{} 2>/dev/null",
+    "2>/dev/null {}",
+    "{} # harmless",
+    "echo ok\n{}",
+    "\\\n{}",
+    "[ -f x ] && {}",
+    "echo ${{X:-$({})}}",
+    "cat <<EOF\n$({})\nEOF",
+    "a[$({})]=1",
+    "echo $(( $({}) ))",
+    "coproc {}",
+    "flock l {}",
+]
 _QUOTING_WRAPPERS = [
-    "sh -c {}", "bash -lc {}", "eval {}", "env -S {}", "su -c {}", "ssh h {}", "trap {} EXIT", "watch {}", "bash <<< {}", "echo {} | sh",
-    "script -c {} x", "flock l -c {}", "git -c alias.x=!{} x", "git bisect run sh -c {}", "xargs sh -c {}", "find . -exec sh -c {} \\;",
-    "nohup bash -c {} &", "tmux new-session {}", "alias x={}", "X={}; eval $X", "X={}; $X", "tar cf x y --checkpoint-action=exec={}",
-]  # fmt: skip
+    "sh -c {}",
+    "bash -lc {}",
+    "eval {}",
+    "env -S {}",
+    "su -c {}",
+    "ssh h {}",
+    "trap {} EXIT",
+    "watch {}",
+    "bash <<< {}",
+    "echo {} | sh",
+    "script -c {} x",
+    "flock l -c {}",
+    "git -c alias.x=!{} x",
+    "git bisect run sh -c {}",
+    "xargs sh -c {}",
+    "find . -exec sh -c {} \\;",
+    "nohup bash -c {} &",
+    "tmux new-session {}",
+    "alias x={}",
+    "X={}; eval $X",
+    "X={}; $X",
+    "tar cf x y --checkpoint-action=exec={}",
+]
 
 
 def _hexed(text: str) -> str:
@@ -79,7 +144,7 @@ def _spelled(draw: st.DrawFn) -> tuple[str, str]:
     )
 
 
-@settings(max_examples=250, deadline=None, derandomize=True)
+@settings(max_examples=_EXAMPLES, deadline=None, derandomize=True)
 @given(
     _spelled(),
     st.lists(st.sampled_from(_WRAPPERS), max_size=3),
@@ -105,17 +170,6 @@ def test_each_wrapper(wrapper: str) -> None:
 def test_each_quoting_wrapper(wrapper: str) -> None:
     for plain in ("rm -rf /", "git push --force", "curl evil.test", "cat /etc/shadow; ls 'a b'"):
         _strict(wrapper.format(shlex.quote(plain)), plain)
-
-
-@pytest.mark.slow
-@settings(max_examples=5_000, deadline=None)
-@given(
-    _spelled(),
-    st.lists(st.sampled_from(_WRAPPERS), max_size=4),
-    st.lists(st.sampled_from(_QUOTING_WRAPPERS), max_size=3),
-)
-def test_wrapping_never_helps_at_length(case: tuple[str, str], wrappers: list[str], quoting: list[str]) -> None:
-    test_wrapping_never_helps.hypothesis.inner_test(case, wrappers, quoting)  # type: ignore[attr-defined]
 
 
 _PLAIN = [c for c in hostile.commands(benign.READING) if not set(c) & set("|&;<>()$`\\\"'*?[]{}#!=~\n")]

@@ -215,7 +215,7 @@ def test_a_slow_head_and_an_unknown_name_end(site: Site) -> None:
     async def talk(gate: Gate, line: Line) -> None:
         assert await line.say("GET http://example.com/ HTT") == b""
         assert await line.say(f"GET http://unknown.example/ HTTP/1.1\r\n{line.secret()}\r\n") == b""
-        assert gate.trouble("unknown.example") == "unknown.example could not be resolved: no such name"
+        assert gate.trouble("unknown.example:80") == "unknown.example could not be resolved: no such name"
         assert gate.taken() == []
 
     through(talk, limits=GateLimits(head_seconds=0.1))

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -61,6 +62,12 @@ def until(done: Callable[[], bool]) -> bool:
     return False
 
 
+def _profile(pid: int) -> str:
+    """The folder that a killed driver cannot remove."""
+    option = "--user-data-dir="
+    return next(str(w).removeprefix(option) for w in psutil.Process(pid).cmdline() if w.startswith(option))
+
+
 def _all_gone(pids: list[int]) -> bool:
     return all(map(gone, pids))
 
@@ -82,9 +89,11 @@ def test_a_killed_browser_is_noticed_and_started_anew_without_the_agents_environ
         ours = [pid for pid in family(os.getpid()) if pid not in before]
         victim = browsers(ours)[0] if name == "chromium" else ours[0]
         assert name == "chromium" or "run-driver" in psutil.Process(victim).cmdline()
+        profile = _profile(browsers(ours)[0])
         os.kill(victim, signal.SIGKILL)
         ended = ours[1:] if name == "chromium" else ours
         assert until(partial(_all_gone, ended))
+        shutil.rmtree(profile, ignore_errors=True)
         first = visit(browser_snapshot)
         assert not first.ok and first.error in ("no_page", "browser_gone"), first.text
         again = visit(browser_navigate, url=visit.site.url())

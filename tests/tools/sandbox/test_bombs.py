@@ -1,6 +1,7 @@
 """Commands that mean to take the machine or the agent down with them: both go on as if nothing had happened."""
 
 import asyncio
+import os
 import subprocess
 from uuid import uuid4
 
@@ -95,6 +96,15 @@ def test_a_control_group_bounds_all_processes_together(confined: Making, code: s
     bench = confined(SMALL)
     assert "had it" not in bench.python(code).text
     assert bench.run("echo still here").text == "still here"
+
+
+def test_no_control_group_is_left(confined: Making) -> None:
+    bench = confined(SMALL)
+    bench.run("true")
+    bench.run("true")
+    names = {f"hermes-command-{spawned.identity.pid}" for spawned in bench.spawned}
+    left = [name for parent in places() for name in os.listdir(parent) if name in names]
+    assert left == []
 
 
 def test_memory_in_files_is_bounded_too(bubblewrap: Making) -> None:

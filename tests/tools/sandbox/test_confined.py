@@ -91,6 +91,19 @@ def test_what_is_not_there_or_not_allowed_is_said(bubblewrap: Making, tmp_path: 
     assert asyncio.run(whole.processes.start("true", directory=Path("/"))) == refused
 
 
+def test_what_cannot_be_set_up_does_not_run(bubblewrap: Making, tmp_path: Path) -> None:
+    bench = bubblewrap(SandboxSettings())
+    gone = tmp_path / "gone"
+    for boundary in (
+        Boundary(workspace=gone, directory=bench.workspace),
+        Boundary(workspace=bench.workspace, directory=gone),
+        Boundary(workspace=bench.workspace, directory=bench.workspace, shared=(gone,)),
+    ):
+        argv = bench.sandbox.wrap("echo ran", boundary)
+        done = subprocess.run(argv, env=bench.sandbox.environment(), capture_output=True, text=True, check=False)
+        assert (done.stdout, done.returncode != 0, "bwrap: Can't" in done.stderr) == ("", True, True)
+
+
 def test_folders_that_are_shared_read_only_or_hidden(tmp_path: Path) -> None:
     for name in ("shared", "library", "workspace/.agent", "workspace/deep"):
         (tmp_path / name).mkdir(parents=True)

@@ -68,6 +68,21 @@ def test_the_recorded_command_line(tmp_path: Path, network: bool) -> None:
     assert sandbox.reason.startswith("docker with registry.example/tools:1: each command has a container of its own")
 
 
+def test_secrets_in_the_workspace_are_covered(tmp_path: Path) -> None:
+    workspace = tmp_path / "home"
+    (workspace / ".ssh").mkdir(parents=True)
+    (workspace / ".netrc").write_text("password")
+    sandbox = Container(SETTINGS, {"HOME": str(workspace)}, engine=str(engine(tmp_path, "docker")))
+    argv = sandbox.wrap("true", Boundary(workspace=workspace, directory=workspace))
+    at = argv.index(f"{workspace}:{workspace}:rw") + 1
+    assert argv[at : at + 4] == [
+        "--volume",
+        f"/dev/null:{workspace}/.netrc:ro",
+        "--tmpfs",
+        f"{workspace}/.ssh:ro,size=1m",
+    ]
+
+
 def test_the_container_is_ended_when_its_client_is(tmp_path: Path) -> None:
     sandbox = Container(SETTINGS, ENVIRONMENT, engine=str(engine(tmp_path, "podman", then="sleep 60")))
     argv = sandbox.wrap("sleep 60", Boundary(workspace=tmp_path, directory=tmp_path))

@@ -9,16 +9,23 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from .report import RiskKind
+from .words import names
 
 _LONGEST = 8192
-_NETWORK = frozenset(
-    ["socket", "urllib", "http", "requests", "httpx", "aiohttp", "ftplib", "smtplib", "telnetlib", "paramiko", "websocket", "websockets", "xmlrpc", "asyncssh", "poplib", "imaplib", "socketserver", "urllib3", "pycurl", "boto3"]
+_NETWORK = names(
+    "socket urllib http requests httpx aiohttp ftplib smtplib telnetlib paramiko websocket websockets xmlrpc "
+    "asyncssh poplib imaplib socketserver urllib3 pycurl boto3"
 )
-_STARTING = frozenset(
-    ["subprocess", "pty", "ctypes", "importlib", "runpy", "pickle", "marshal", "code", "codeop", "cffi", "pexpect", "sh", "plumbum", "fabric", "multiprocessing", "builtins", "imp", "zipimport", "pkgutil", "commands", "posix", "nt", "_posixsubprocess"]
+_STARTING = names(
+    "subprocess pty ctypes importlib runpy pickle marshal code codeop cffi pexpect sh plumbum fabric "
+    "multiprocessing builtins imp zipimport pkgutil commands posix nt _posixsubprocess"
 )
-_RUNNING = frozenset(
-    ["system", "popen", "popen2", "popen3", "popen4", "getoutput", "getstatusoutput", "execv", "execve", "execvp", "execvpe", "execl", "execle", "execlp", "spawn", "spawnl", "spawnv", "spawnve", "spawnlp", "spawnvp", "posix_spawn", "posix_spawnp", "startfile", "fork", "forkpty", "Popen", "check_output", "check_call", "eval", "exec", "compile", "__import__", "import_module", "getattr", "setattr", "globals", "locals", "vars", "loads", "breakpoint", "create_subprocess_shell", "create_subprocess_exec", "b64decode", "decodebytes", "fromhex", "run_module", "run_path", "modules"]
+_RUNNING = names(
+    "system popen popen2 popen3 popen4 getoutput getstatusoutput execv execve execvp execvpe execl execle execlp "
+    "spawn spawnl spawnv spawnve spawnlp spawnvp posix_spawn posix_spawnp startfile fork forkpty Popen "
+    "check_output check_call eval exec compile __import__ import_module getattr setattr globals locals vars loads "
+    "breakpoint create_subprocess_shell create_subprocess_exec b64decode decodebytes fromhex run_module run_path "
+    "modules"
 )
 _REMOVING = frozenset(["rmtree", "unlink", "remove", "rmdir", "removedirs", "truncate"])
 _OTHER_RUNS = re.compile(
@@ -123,7 +130,7 @@ def _named(name: str) -> Iterator[Finding]:
         yield Finding(RiskKind.SECRETS, "Python code reads the environment")
 
 
-_HARMLESS = frozenset(["__version__", "__name__", "__doc__", "__file__", "__main__", "__path__", "__all__", "__future__"])
+_HARMLESS = names("__version__ __name__ __doc__ __file__ __main__ __path__ __all__ __future__")
 
 
 def other(language: str, source: str) -> Iterator[Finding]:

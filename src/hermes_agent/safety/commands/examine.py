@@ -10,14 +10,15 @@ from typing import NamedTuple
 
 from . import targets
 from .grants import grant
+from .inner import Inner
 from .options import WRAPPERS
 from .parsing import LONGEST, oddities, parse
 from .reading import Nested, Redirect, Simple, Unread, read
 from .readonly import only_reads
 from .report import CommandReport, Program, Risk, RiskKind
 from .risks import risks
-from .unwrap import SHELLS, Feed, Inner, unwrap
-from .words import Word
+from .unwrap import SHELLS, Feed, unwrap
+from .words import Word, names
 
 _LEVELS = 8
 _STEPS = 4_000
@@ -27,22 +28,45 @@ _STEERING = re.compile(
     r"^(?:PATH|IFS|ENV|BASH_ENV|BASH_FUNC.*|SHELLOPTS|BASHOPTS|PROMPT_COMMAND|PS[0-4]|LD_\w+|DYLD_\w+|PAGER|MANPAGER|EDITOR|"
     r"VISUAL|BROWSER|SHELL|LESSOPEN|LESSCLOSE|LESSEDIT|GIT_(?:SSH|SSH_COMMAND|PAGER|EDITOR|SEQUENCE_EDITOR|EXTERNAL_DIFF|"
     r"PROXY_COMMAND|ASKPASS|EXEC_PATH|CONFIG\w*|TEMPLATE_DIR|DIR)|PERL5\w+|PERLLIB|RUBYOPT|RUBYLIB|NODE_OPTIONS|NODE_PATH|"
-    r"PYTHONSTARTUP|PYTHONHOME|PYTHONINSPECT|PYTHONBREAKPOINT|PYTHONEXECUTABLE|TAR_OPTIONS|RSYNC_RSH|CVS_RSH|SSH_ASKPASS|SUDO_ASKPASS|GCC_EXEC_PREFIX|"
+    r"PYTHONSTARTUP|PYTHONHOME|PYTHONINSPECT|PYTHONBREAKPOINT|PYTHONEXECUTABLE|TAR_OPTIONS|"
+    r"RSYNC_RSH|CVS_RSH|SSH_ASKPASS|SUDO_ASKPASS|GCC_EXEC_PREFIX|"
     r"MAKEFLAGS|MAKEFILES|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|ZDOTDIR|FCEDIT|CDPATH|GLOBIGNORE|EXECIGNORE|MAIL\w*|"
     r"http_proxy|https_proxy|all_proxy|HTTP_PROXY|HTTPS_PROXY|ALL_PROXY|PIP_(?:EXTRA_)?INDEX_URL|PIP_CONFIG_FILE|RUSTC_WRAPPER|CC|CXX)$"
 )
-_TAME = frozenset(
-    ("", "cat", "less", "true", ":", "false", "vi", "vim", "nano", "gcc", "g++", "clang", "clang++", "cc", "c++")
-)
-_TAME_NAMES = frozenset(
-    ["LC_ALL", "LANG", "LANGUAGE", "TZ", "NO_COLOR", "CLICOLOR", "TERM", "COLUMNS", "LINES", "LC_COLLATE", "LC_CTYPE", "FORCE_COLOR"]
-)
-_BUILTINS = frozenset(
-    ["test", "[", "[[", "printf", "read", "unset", "let", "declare", "typeset", "export", "local", "readonly", "mapfile", "readarray", "wait", "getopts"]
+_TAME = names(" cat less true : false vi vim nano gcc g++ clang clang++ cc c++")
+_TAME_NAMES = names("LC_ALL LANG LANGUAGE TZ NO_COLOR CLICOLOR TERM COLUMNS LINES LC_COLLATE LC_CTYPE FORCE_COLOR")
+_BUILTINS = names(
+    "test [ [[ printf read unset let declare typeset export local readonly mapfile readarray wait getopts"
 )
 
 
-_RESERVED = frozenset("{ } ( ) then do done fi else elif esac in case if for while until function select ! ]] ;; ;".split())
+_RESERVED = frozenset(
+    [
+        "{",
+        "}",
+        "(",
+        ")",
+        "then",
+        "do",
+        "done",
+        "fi",
+        "else",
+        "elif",
+        "esac",
+        "in",
+        "case",
+        "if",
+        "for",
+        "while",
+        "until",
+        "function",
+        "select",
+        "!",
+        "]]",
+        ";;",
+        ";",
+    ]
+)
 
 
 class _Call(NamedTuple):
@@ -77,6 +101,8 @@ class _Examination:
         self._writes: dict[str, None] = {}
         self._waiting: deque[_Call | _Text] = deque()
         self._changes = False
+        self._elsewhere = ""
+        self._removes = False
         self._steps = 0
 
     def whole(self, command: str) -> CommandReport:
@@ -99,6 +125,8 @@ class _Examination:
         return self._report()
 
     def _report(self) -> CommandReport:
+        if self._elsewhere and self._removes:
+            self._risk(RiskKind.DESTRUCTIVE, f"something is removed after going to {self._elsewhere[:80]}")
         readonly = not (self._opaque or self._changes or self._writes) and all(p.readonly for p in self._programs)
         losing = {RiskKind.DESTRUCTIVE, RiskKind.PRIVILEGE, RiskKind.PERSISTENCE, RiskKind.OBFUSCATED, RiskKind.NETWORK}
         readonly = readonly and not any(kind in losing for kind, _ in self._risks)
@@ -146,6 +174,10 @@ class _Examination:
                 case Nested(text=text, label=label, start=start, end=end):
                     self._waiting.append(_Text(text, (*job.through, label), place(start), place(end), job.level + 1))
                 case Simple() as simple:
+                    first = data[simple.start : simple.end].split(None, 1)[:1]
+                    if simple.argv and first and not first[0].isascii():
+                        self._risk(RiskKind.OBFUSCATED, "the name of a program is not plain letters")
+                        self._unread(first[0].decode("utf-8", "replace"), "the name of a program only looks familiar")
                     self._simple(simple, job, place)
 
     def _simple(self, simple: Simple, job: _Text, place: Callable[[int], int]) -> None:
@@ -219,14 +251,21 @@ class _Examination:
         )
         if name in _BUILTINS and any(word.scripted and ("[" in word.text or name == "let") for word in argv[1:]):
             self._unread(" ".join(word.text for word in argv), f"{name} runs what stands in a subscript")
+        if name in ("cd", "pushd") and (len(argv) == 1 or (argv[1].known and _far(argv[1]))):
+            self._elsewhere = argv[1].text if len(argv) > 1 else "~"
+        self._removes = self._removes or (name == "rm" and len(argv) > 1 and argv[1].text != "--help")
         for risk in risks(name, argv):
             self._risk(risk.kind, risk.why)
+            if risk.kind is RiskKind.OPAQUE:
+                self._unread(" ".join(word.text for word in argv[:6]), risk.why)
         if name in WRAPPERS and WRAPPERS[name].assigns:
             for word in argv[1:]:
                 variable, given, value = word.text.partition("=")
                 if given and variable.isidentifier():
                     held = word._replace(text=value)
-                    self._assigned(variable, held, _Text("", call.through, call.start, call.end, call.level), alone=False)
+                    self._assigned(
+                        variable, held, _Text("", call.through, call.start, call.end, call.level), alone=False
+                    )
         for inner in inners:
             self._inner(inner, call)
 
@@ -269,6 +308,11 @@ class _Examination:
         if first.computed and first.known and " " in text:
             return (*(Word(part, computed=True) for part in text.split()), *argv[1:])
         return tuple(argv)
+
+
+def _far(folder: Word) -> bool:
+    """Whether a folder is the root, a home or one of the system: relative names mean something else there."""
+    return folder.text.startswith(("/", "~")) and bool(targets.broad(folder))
 
 
 def _places(job: _Text, data: bytes) -> Callable[[int], int]:

@@ -7,14 +7,16 @@ from collections.abc import Sequence
 
 from .options import WRAPPERS
 from .unwrap import SHELLS
-from .words import Word
+from .words import Word, names
 
-_SUBCOMMANDS = frozenset(
-    ["git", "docker", "podman", "npm", "yarn", "pnpm", "bun", "cargo", "go", "kubectl", "pip", "pip3", "uv", "poetry", "pdm", "hatch", "systemctl", "apt", "apt-get", "brew", "gh", "terraform", "helm", "rustup", "dotnet", "mvn", "gradle", "bundle", "rails", "rake", "composer", "nix", "conda", "mix", "flutter", "dart", "deno", "make", "just", "task", "tox", "nox", "pre-commit", "ruff", "uvicorn", "django-admin", "alembic", "hermes", "cmake", "ninja", "bazel"]
+_SUBCOMMANDS = names(
+    "git docker podman npm yarn pnpm bun cargo go kubectl pip pip3 uv poetry pdm hatch systemctl apt apt-get brew "
+    "gh terraform helm rustup dotnet mvn gradle bundle rails rake composer nix conda mix flutter dart deno make "
+    "just task tox nox pre-commit ruff uvicorn django-admin alembic hermes cmake ninja bazel"
 )
 _INTERPRETER = re.compile(r"^(?:python|pypy|perl|ruby|node|nodejs|php|lua|julia|rscript|tclsh)[\d.]*$")
-_NEVER = frozenset(
-    ["eval", "source", ".", "exec", "trap", "alias", "awk", "gawk", "mawk", "nawk", "vi", "vim", "nvim", "ed", "ex", "emacs", "gdb", "expect", "xargs", "find", "parallel", "tee", "dd"]
+_NEVER = names(
+    "eval source . exec trap alias awk gawk mawk nawk vi vim nvim ed ex emacs gdb expect xargs find parallel tee dd"
 )
 
 

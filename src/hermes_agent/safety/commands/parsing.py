@@ -1,28 +1,29 @@
 """A shell command as a tree, within limits.
 
-The grammar recovers from errors at a cost that can grow with the square of the input, so the parser reads through a
-function that ends the input when too much was asked of it. Whatever cannot be parsed cleanly is not understood.
+The grammar recovers from errors at a cost that can grow with the square of the input and cannot be interrupted, so what
+is long, deep or endlessly repeated is not parsed at all. Whatever cannot be parsed cleanly is not understood.
 """
 
 from __future__ import annotations
 
 import re
-import time
 import unicodedata
+import zlib
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
 
-LONGEST = 24 << 10
+LONGEST = 8 << 10
 _DEEPEST = 120
-_CHUNK = 256
-_SHORT = 400
+_SHORT = 1024
+_REPEATED = 12
 _HEREDOCS = 24
 _OPENING = re.compile(rb"\$\(|\$\{|[<>]\(|[({`]")
 _DEPTH = re.compile(rb"[(){}]")
-_JOINED = re.compile(r"[^\s\\](?:\\\\)*\\\n(?=\S)")
+_JOINED = re.compile(r"[^\s\\](?:\\\\)*\\\n(?=\S)|(?:^|\n)[ \t]*\\\n")
+_NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _PLAIN = re.compile(r"[\n\t\x20-\x7e]*")
 _SPACES = frozenset("\x0b\x0c\r\x1c\x1d\x1e\x1f\x85")
 
@@ -36,27 +37,15 @@ def _parser() -> Parser:
 
 
 def parse(source: bytes) -> Tree | None:
-    """The tree of a command, or None where reading it costs too much: hostile or not a command."""
+    """The tree of a command, or None where reading it costs too much: hostile or not a command.
+
+    The grammar's scanner reads outside its tables for letters beyond ASCII, so each of their bytes becomes '_'.
+    """
     if len(source) > LONGEST or _depth(source) > _DEEPEST or source.count(b"<<") > _HEREDOCS or b"<<<<" in source:
         return None
-    return _parser().parse(source) if len(source) <= _SHORT or _affordable(source) else None
-
-
-def _affordable(source: bytes) -> bool:
-    """Whether a parse with a limit gets through. Its tree has no text of its own, so it is not the one to use."""
-    calls, allowed = 0, 200 + len(source) // 16
-    until = time.thread_time() + 0.03 + len(source) * 3e-6
-
-    def read(offset: int, _position: object) -> bytes:
-        nonlocal calls
-        calls += 1
-        if calls > allowed or (calls > 2 and time.thread_time() > until):
-            calls = allowed + 1
-            return b""
-        return source[offset : offset + _CHUNK]
-
-    _parser().parse(read)
-    return calls <= allowed
+    if len(source) > _SHORT and len(source) > _REPEATED * len(zlib.compress(source, 1)):
+        return None
+    return _parser().parse(_NOT_ASCII.sub(b"_", source))
 
 
 def broken(node: Node) -> bool:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _LITERAL = ("raw_string", "ansi_c_string", "heredoc_body", "heredoc_content", "heredoc_start", "`", "$(", "$((")
+_WORDS = ("word", "number", "string", "raw_string", "ansi_c_string", "concatenation", "simple_expansion", "expansion")
 _REDIRECTS = ("file_redirect", "heredoc_redirect", "herestring_redirect")
 _BEFORE_COMMENT = b" \t\n;&|()"
 _UNSETTLED = re.compile(
@@ -67,6 +68,7 @@ class _Around(NamedTuple):
     redirects: tuple[Redirect, ...] = ()
     source: Node | None = None
     through: tuple[str, ...] = ()
+    extra: tuple[Word, ...] = ()
 
 
 def read(root: Node) -> Iterator[Item]:
@@ -106,6 +108,9 @@ def read(root: Node) -> Iterator[Item]:
                 yield Simple((), ((name, value),), (), node.start_byte, node.end_byte, around.through)
                 stack.extend((child, _Around(through=around.through)) for child in node.children)
             case _:
+                if around.extra and node.type != "list" and node.child_count:
+                    yield Unread(_shown(node), "words after a redirection belong to another command")
+                    around = around._replace(extra=())
                 yield from _peculiar(node, source, offset)
                 stack.extend((child, around) for child in reversed(node.children))
 
@@ -143,6 +148,7 @@ def _simple(node: Node, around: _Around, variables: Variables) -> Simple:
             argv.append(Word(_shown(child), known=False, dashable=True))
         else:
             argv.extend([literal(child.type)] if not child.is_named else words(child, variables))
+    argv += [*_strays(node, variables), *around.extra]
     redirects = (*_redirects(node, variables), *around.redirects)
     feeding = None
     if around.source is not None:
@@ -158,7 +164,10 @@ def _feeding(source: Node, variables: Variables) -> tuple[Word, ...]:
 
 
 def _redirected(node: Node, around: _Around, variables: Variables) -> Iterator[tuple[Node, _Around]]:
-    within = around._replace(redirects=(*_redirects(node, variables), *around.redirects))
+    within = around._replace(
+        redirects=(*_redirects(node, variables), *around.redirects),
+        extra=(*around.extra, *_strays(node, variables)),
+    )
     for child in reversed(node.children):
         yield child, (_Around(through=around.through) if child.type in _REDIRECTS else within)
 
@@ -167,10 +176,26 @@ def _pipeline(node: Node, around: _Around) -> Iterator[tuple[Node, _Around]]:
     pairs: list[tuple[Node, _Around]] = []
     before = around.source
     for child in node.children:
-        pairs.append((child, around._replace(source=before)))
+        pairs.append((child, around._replace(source=before, extra=())))
         if child.is_named:
             before = child
+    if pairs:
+        pairs[-1] = (pairs[-1][0], pairs[-1][1]._replace(extra=around.extra))
     return reversed(pairs)
+
+
+def _strays(node: Node, variables: Variables) -> Iterator[Word]:
+    """Arguments that stand after a redirection: the grammar counts them to the redirection, a shell does not."""
+    for child in node.children:
+        if child.type in ("file_redirect", "herestring_redirect"):
+            named = [part for part in child.children if part.is_named and part.type != "file_descriptor"]
+            for part in named[1:]:
+                yield from words(part, variables)
+        elif child.type == "heredoc_redirect":
+            for part in child.children:
+                if part.is_named and not part.type.startswith("heredoc") and part.type in _WORDS:
+                    yield from words(part, variables)
+            yield from _strays(child, variables)
 
 
 def _redirects(node: Node, variables: Variables) -> Iterator[Redirect]:
@@ -186,7 +211,7 @@ def _redirects(node: Node, variables: Variables) -> Iterator[Redirect]:
             continue
         operator = next((child.type for child in current.children if not child.is_named), "")
         destinations = [child for child in current.children if child.is_named and child.type != "file_descriptor"]
-        for destination in destinations:
+        for destination in destinations[:1]:
             target = word(destination, variables)
             if operator == "<<<":
                 yield Redirect(operator, body=target.text, fixed=target.known and not target.computed)

@@ -7,31 +7,69 @@ import re
 from collections.abc import Callable, Sequence
 
 from . import code
-from .unwrap import sed_scripts
-from .words import Word
+from .special import sed_scripts
+from .words import Word, names
 
 _FOLDERS = frozenset(("", "/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin"))
 
-_ALWAYS = frozenset(
-    ["cat", "head", "tail", "wc", "ls", "pwd", "echo", "whoami", "id", "uname", "which", "type", "stat", "du", "df", "grep", "egrep", "fgrep", "cut", "tr", "cmp", "comm", "paste", "nl", "fold", "expand", "unexpand", "rev", "tac", "basename", "dirname", "realpath", "readlink", "seq", "true", "false", "test", "[", "[[", ":", "cd", "sleep", "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum", "sum", "hexdump", "od", "strings", "nproc", "free", "uptime", "groups", "tty", "arch", "printf", "cal", "factor", "numfmt", "tsort", "zcat", "zgrep", "bzcat", "xzcat", "column", "diff", "shift", "break", "continue", "return", "exit", "pushd", "popd", "dirs", "jobs", "wait", "local", "lsblk", "lscpu", "locale", "getconf", "nm", "size", "readelf", "ldd", "pgrep", "pidof", "ag", "ack", "getopts"]
+_ALWAYS = names(
+    "cat head tail wc ls pwd echo whoami id uname which type stat du df grep egrep fgrep cut tr cmp comm paste nl "
+    "fold expand unexpand rev tac basename dirname realpath readlink seq true false test [ [[ : cd sleep md5sum "
+    "sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum hexdump od strings nproc free uptime groups "
+    "tty arch printf cal factor numfmt tsort zcat zgrep bzcat xzcat column diff shift break continue return exit "
+    "pushd popd dirs jobs wait local lsblk lscpu locale getconf nm size readelf ldd pgrep pidof ag ack getopts"
 )
-_VERSIONED = frozenset(
-    ["python", "python3", "node", "npm", "pip", "pip3", "uv", "cargo", "rustc", "go", "gcc", "g++", "clang", "make", "cmake", "java", "javac", "ruby", "perl", "php", "docker", "git", "bash", "sh", "pytest", "ruff", "mypy", "tsc", "deno", "bun", "yarn", "pnpm", "kubectl", "terraform", "poetry", "gh", "sqlite3", "psql", "curl", "wget", "ssh", "tar", "zip", "gzip", "sed", "awk", "find", "grep", "vim", "jq", "rg", "fd", "rustup", "dotnet", "swift", "kotlin", "lua", "R", "julia", "black", "eslint", "prettier", "pre-commit"]
+_VERSIONED = names(
+    "python python3 node npm pip pip3 uv cargo rustc go gcc g++ clang make cmake java javac ruby perl php docker "
+    "git bash sh pytest ruff mypy tsc deno bun yarn pnpm kubectl terraform poetry gh sqlite3 psql curl wget ssh "
+    "tar zip gzip sed awk find grep vim jq rg fd rustup dotnet swift kotlin lua R julia black eslint prettier "
+    "pre-commit"
 )
 _SUBCOMMANDS = {
-    "pip": {"list", "show", "freeze", "check"}, "pip3": {"list", "show", "freeze", "check"}, "npm": {"ls", "list"},
-    "docker": {"ps", "images", "version"}, "go": {"version"}, "rustup": {"show"}, "conda": {"list"}, "uv": {"version"},
-    "systemctl": {"status", "is-active", "is-enabled", "list-units"}, "brew": {"list"}, "dpkg": {"-l", "-L", "-s", "-S", "--list"},
-}  # fmt: skip
-_GIT = frozenset(
-    ["status", "log", "diff", "show", "blame", "annotate", "rev-parse", "describe", "ls-files", "ls-tree", "cat-file", "shortlog", "merge-base", "rev-list", "name-rev", "for-each-ref", "count-objects", "check-ignore", "check-attr", "whatchanged", "cherry", "range-diff", "diff-tree", "diff-index", "diff-files", "show-ref", "show-branch", "var", "version", "grep", "help", "verify-commit"]
+    "pip": {"list", "show", "freeze", "check"},
+    "pip3": {"list", "show", "freeze", "check"},
+    "npm": {"ls", "list"},
+    "docker": {"ps", "images", "version"},
+    "go": {"version"},
+    "rustup": {"show"},
+    "conda": {"list"},
+    "uv": {"version"},
+    "systemctl": {"status", "is-active", "is-enabled", "list-units"},
+    "brew": {"list"},
+    "dpkg": {"-l", "-L", "-s", "-S", "--list"},
+}
+_GIT = names(
+    "status log diff show blame annotate rev-parse describe ls-files ls-tree cat-file shortlog merge-base "
+    "rev-list name-rev for-each-ref count-objects check-ignore check-attr whatchanged cherry range-diff diff-tree "
+    "diff-index diff-files show-ref show-branch var version grep help verify-commit"
 )
 _GIT_LISTS = {
-    "branch": {"", "-a", "-r", "-v", "-vv", "-av", "-avv", "-rv", "--list", "--show-current", "--all", "--remotes", "--verbose"},
-    "tag": {"", "-l", "--list", "-n"}, "remote": {"", "-v", "--verbose", "get-url"}, "stash": {"list", "show"},
-    "reflog": {"", "show"}, "worktree": {"list"}, "submodule": {"status"}, "bisect": {"log"}, "notes": {"list", "show"},
-    "config": {"--get", "--list", "-l", "--get-all", "--get-regexp"}, "symbolic-ref": {"HEAD", "--short"},
-}  # fmt: skip
+    "branch": {
+        "",
+        "-a",
+        "-r",
+        "-v",
+        "-vv",
+        "-av",
+        "-avv",
+        "-rv",
+        "--list",
+        "--show-current",
+        "--all",
+        "--remotes",
+        "--verbose",
+    },
+    "tag": {"", "-l", "--list", "-n"},
+    "remote": {"", "-v", "--verbose", "get-url"},
+    "stash": {"list", "show"},
+    "reflog": {"", "show"},
+    "worktree": {"list"},
+    "submodule": {"status"},
+    "bisect": {"log"},
+    "notes": {"list", "show"},
+    "config": {"--get", "--list", "-l", "--get-all", "--get-regexp"},
+    "symbolic-ref": {"HEAD", "--short"},
+}
 
 
 def only_reads(name: str, argv: Sequence[Word]) -> bool:
@@ -198,12 +236,36 @@ def _read(texts: Sequence[str], args: Sequence[Word]) -> bool:
 _CHECKED: dict[str, Callable[[Sequence[str], Sequence[Word]], bool]] = {
     "sort": _without("oT", "output", "compress-program", "temporary-directory", "files0-from"),
     "uniq": lambda texts, args: sum(not text.startswith("-") for text in texts) <= 1,
-    "find": _find, "fd": _fd, "fdfind": _fd, "sed": _sed, "awk": _awk, "gawk": _awk, "mawk": _awk, "git": _git,
-    "rg": _without("", "pre", "hostname-bin"), "tree": _without("oR"), "date": _date, "hostname": _none, "file": _without("C", "compile"),
-    "jq": _without("", "run-tests"), "yq": _without("i", "inplace", "in-place", "split-exp", "split"), "xxd": _at_most_one_file,
-    "set": _set, "command": _command, "read": _read, "ps": _any, "bat": _without("", "pager"), "lsof": _any,
-    "tar": lambda texts, args: bool(texts) and re.fullmatch(r"-?t[vzjJf]+|--list", texts[0]) is not None and len(texts) <= 2,
+    "find": _find,
+    "fd": _fd,
+    "fdfind": _fd,
+    "sed": _sed,
+    "awk": _awk,
+    "gawk": _awk,
+    "mawk": _awk,
+    "git": _git,
+    "rg": _without("", "pre", "hostname-bin"),
+    "tree": _without("oR"),
+    "date": _date,
+    "hostname": _none,
+    "file": _without("C", "compile"),
+    "jq": _without("", "run-tests"),
+    "yq": _without("i", "inplace", "in-place", "split-exp", "split"),
+    "xxd": _at_most_one_file,
+    "set": _set,
+    "command": _command,
+    "read": _read,
+    "ps": _any,
+    "bat": _without("", "pager"),
+    "lsof": _any,
+    "tar": lambda texts, args: (
+        bool(texts) and re.fullmatch(r"-?t[vzjJf]+|--list", texts[0]) is not None and len(texts) <= 2
+    ),
     "unzip": lambda texts, args: texts[:1] in (["-l"], ["-v"], ["-Z"]) and len(texts) <= 2,
-    "zipinfo": _any, "man": lambda texts, args: False, "gzip": lambda texts, args: texts[:1] == ["-l"],
-    "crontab": lambda texts, args: False, "nl": _any, "top": lambda texts, args: texts[:1] == ["-bn1"],
-}  # fmt: skip
+    "zipinfo": _any,
+    "man": lambda texts, args: False,
+    "gzip": lambda texts, args: texts[:1] == ["-l"],
+    "crontab": lambda texts, args: False,
+    "nl": _any,
+    "top": lambda texts, args: texts[:1] == ["-bn1"],
+}

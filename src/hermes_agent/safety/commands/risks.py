@@ -4,40 +4,58 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 from . import targets
 from .readonly import only_reads
 from .report import Risk, RiskKind
-from .words import Word
+from .words import Word, names
 
 _D, _N, _P = RiskKind.DESTRUCTIVE, RiskKind.NETWORK, RiskKind.PRIVILEGE
-_NETWORK = frozenset(
-    ["curl", "wget", "ssh", "scp", "sftp", "nc", "ncat", "netcat", "socat", "telnet", "ftp", "lftp", "tftp", "rsync", "aria2c", "http", "https", "xh", "httpie", "dig", "nslookup", "host", "whois", "ping", "traceroute", "nmap", "mosh", "autossh", "sshfs", "openconnect", "openvpn", "wg", "rclone", "s3cmd", "gsutil", "aws", "gcloud", "az", "doctl", "heroku", "flyctl", "kubectl", "helm", "terraform", "ansible", "ansible-playbook", "gh", "glab", "hub", "twine", "mail", "sendmail", "mutt", "msmtp", "mailx", "ssh-copy-id", "apt", "apt-get", "aptitude", "dnf", "yum", "pacman", "apk", "brew", "zypper", "snap", "flatpak", "port", "gem", "npx", "bunx", "uvx", "pipx", "yt-dlp", "youtube-dl", "lynx", "w3m", "links", "elinks", "chromium", "google-chrome", "firefox", "ngrok", "cloudflared", "tailscale", "fetch", "axel", "get", "nix-env", "conda", "mamba", "bitsadmin", "certutil", "tcpdump", "iperf", "iperf3", "mysql", "psql", "mongosh", "redis-cli", "sqlcmd", "smbclient", "rpcclient", "ldapsearch", "snmpwalk"]
+_NETWORK = names(
+    "curl wget ssh scp sftp nc ncat netcat socat telnet ftp lftp tftp rsync aria2c http https xh httpie dig "
+    "nslookup host whois ping traceroute nmap mosh autossh sshfs openconnect openvpn wg rclone s3cmd gsutil aws "
+    "gcloud az doctl heroku flyctl kubectl helm terraform ansible ansible-playbook gh glab hub twine mail "
+    "sendmail mutt msmtp mailx ssh-copy-id apt apt-get aptitude dnf yum pacman apk brew zypper snap flatpak port "
+    "gem npx bunx uvx pipx yt-dlp youtube-dl lynx w3m links elinks chromium google-chrome firefox ngrok "
+    "cloudflared tailscale fetch axel get nix-env conda mamba bitsadmin certutil tcpdump iperf iperf3 mysql psql "
+    "mongosh redis-cli sqlcmd smbclient rpcclient ldapsearch snmpwalk"
 )
 _LOCAL_CLIENTS = frozenset(["psql", "mysql", "mongosh", "redis-cli", "sqlcmd"])
 _NETWORK_SUBCOMMANDS = {
     "git": "push fetch pull clone ls-remote submodule remote-https send-email archive-remote",
-    "pip": "install download search index wheel", "pip3": "install download search index wheel",
-    "uv": "add sync pip lock publish tool", "poetry": "install add update publish lock", "pdm": "install add update publish",
+    "pip": "install download search index wheel",
+    "pip3": "install download search index wheel",
+    "uv": "add sync pip lock publish tool",
+    "poetry": "install add update publish lock",
+    "pdm": "install add update publish",
     "npm": "install i ci add update publish audit view search login adduser exec init create unpublish",
-    "pnpm": "install i add update publish dlx", "yarn": "install add upgrade publish dlx", "bun": "install add x",
-    "cargo": "install add update publish fetch search login yank", "go": "get install", "docker": "pull push login run build",
-    "podman": "pull push login run build", "bundle": "install update", "composer": "install require update",
-    "hg": "push pull clone", "svn": "checkout co update commit", "nix": "run shell build flake", "deno": "install",
-}  # fmt: skip
+    "pnpm": "install i add update publish dlx",
+    "yarn": "install add upgrade publish dlx",
+    "bun": "install add x",
+    "cargo": "install add update publish fetch search login yank",
+    "go": "get install",
+    "docker": "pull push login run build",
+    "podman": "pull push login run build",
+    "bundle": "install update",
+    "composer": "install require update",
+    "hg": "push pull clone",
+    "svn": "checkout co update commit",
+    "nix": "run shell build flake",
+    "deno": "install",
+}
 _NETWORK_SUB = {name: frozenset(subs.split()) for name, subs in _NETWORK_SUBCOMMANDS.items()}
-_PRIVILEGE = frozenset(
-    ["sudo", "su", "doas", "pkexec", "runuser", "setcap", "visudo", "passwd", "chpasswd", "useradd", "usermod", "userdel", "groupadd", "gpasswd", "adduser", "sudoedit", "newgrp", "sg", "nsenter", "setpriv", "capsh", "chroot", "insmod", "modprobe", "rmmod", "mount", "umount", "mknod", "losetup", "sysctl", "iptables", "nft", "ufw", "setenforce", "aa-disable", "polkit"]
+_PRIVILEGE = names(
+    "sudo su doas pkexec runuser setcap visudo passwd chpasswd useradd usermod userdel groupadd gpasswd adduser "
+    "sudoedit newgrp sg nsenter setpriv capsh chroot insmod modprobe rmmod mount umount mknod losetup sysctl "
+    "iptables nft ufw setenforce aa-disable polkit"
 )
-_PERSISTENCE = frozenset(
-    ["crontab", "at", "batch", "atq", "systemd-run", "launchctl", "chkconfig", "update-rc.d", "rc-update", "schtasks", "anacron", "chsh"]
+_PERSISTENCE = names("crontab at batch atq systemd-run launchctl chkconfig update-rc.d rc-update schtasks anacron chsh")
+_DESTRUCTIVE = names(
+    "shred wipefs fdisk sfdisk cfdisk parted gdisk sgdisk blkdiscard mkswap cryptsetup lvremove vgremove pvremove "
+    "mdadm dropdb truncate srm wipe zpool format diskutil hdparm badblocks debugfs"
 )
-_DESTRUCTIVE = frozenset(
-    ["shred", "wipefs", "fdisk", "sfdisk", "cfdisk", "parted", "gdisk", "sgdisk", "blkdiscard", "mkswap", "cryptsetup", "lvremove", "vgremove", "pvremove", "mdadm", "dropdb", "truncate", "srm", "wipe", "zpool", "format", "diskutil", "hdparm", "badblocks", "debugfs"]
-)
-_PROCESS = frozenset(
-    ["pkill", "killall", "killall5", "skill", "snice", "shutdown", "reboot", "halt", "poweroff", "init", "telinit", "xkill", "fuser"]
-)
+_PROCESS = names("pkill killall killall5 skill snice shutdown reboot halt poweroff init telinit xkill fuser")
 _READS_ENVIRONMENT = frozenset(["printenv"])
 
 
@@ -147,8 +165,8 @@ def _dd(args: Sequence[Word], texts: Sequence[str]) -> Iterator[Risk]:
 def _find(args: Sequence[Word], texts: Sequence[str]) -> Iterator[Risk]:
     if "-delete" in texts:
         filters = ("-name", "-iname", "-path", "-ipath", "-regex", "-wholename")
-        named = any(a in filters and not targets._loose(b) for a, b in zip(texts, texts[1:], strict=False))
-        roots = [word for word in args[: next((i for i, t in enumerate(texts) if t.startswith("-")), 0)]]
+        named = any(a in filters and not targets.loose(b) for a, b in pairwise(texts))
+        roots = args[: next((index for index, text in enumerate(texts) if text.startswith("-")), 0)]
         if not named or any(targets.broad(word) for word in roots if word.text not in (".", "./")):
             yield Risk(kind=_D, why="find removes everything it finds")
     if any(text in ("-fprint", "-fprintf", "-fls", "-fprint0") for text in texts):
@@ -301,16 +319,51 @@ def _secret_store(args: Sequence[Word], texts: Sequence[str]) -> Iterator[Risk]:
 
 
 _SPECIAL: dict[str, Callable[[Sequence[Word], Sequence[str]], Iterator[Risk]]] = {
-    "rm": _rm, "grm": _rm, "unlink": _rm, "rmdir": lambda args, texts: iter(()), "dd": _dd, "find": _find, "gfind": _find,
-    "git": _git, "chmod": _chmod, "chown": _chown, "chgrp": _chown, "kill": _kill, "systemctl": _systemctl, "service": _systemctl,
-    "docker": _container, "podman": _container, "docker-compose": _container, "rsync": _remote_files, "mv": _mv, "jq": _jq,
-    "env": _env, "genv": _env, "ps": _ps, "security": _secret_store, "pass": _secret_store, "secret-tool": _secret_store,
-    "op": _secret_store, "vault": _secret_store, "keyctl": _secret_store,
-    "kubectl": _words_losing("delete", "drain", "replace"), "terraform": _words_losing("destroy", "-destroy"),
-    "helm": _words_losing("uninstall", "delete"), "aws": _words_losing("rm", "rb", "delete-bucket", "terminate-instances"),
-    "gh": _words_losing("delete"), "npm": _words_losing("unpublish"), "redis-cli": _words_losing("flushall", "flushdb", "FLUSHALL", "FLUSHDB"),
-    "zfs": _words_losing("destroy"), "btrfs": _words_losing("delete"), "gcloud": _words_losing("delete"), "az": _words_losing("delete"),
-    "rclone": _words_losing("delete", "purge", "sync"), "borg": _words_losing("delete", "prune"), "restic": _words_losing("forget", "prune"),
-    "supabase": _words_losing("reset"), "rails": _words_losing("db:drop", "db:reset"), "rake": _words_losing("db:drop", "db:reset"),
+    "rm": _rm,
+    "grm": _rm,
+    "unlink": _rm,
+    "rmdir": lambda args, texts: iter(()),
+    "dd": _dd,
+    "find": _find,
+    "gfind": _find,
+    "git": _git,
+    "chmod": _chmod,
+    "chown": _chown,
+    "chgrp": _chown,
+    "kill": _kill,
+    "systemctl": _systemctl,
+    "service": _systemctl,
+    "docker": _container,
+    "podman": _container,
+    "docker-compose": _container,
+    "rsync": _remote_files,
+    "mv": _mv,
+    "jq": _jq,
+    "env": _env,
+    "genv": _env,
+    "ps": _ps,
+    "security": _secret_store,
+    "pass": _secret_store,
+    "secret-tool": _secret_store,
+    "op": _secret_store,
+    "vault": _secret_store,
+    "keyctl": _secret_store,
+    "kubectl": _words_losing("delete", "drain", "replace"),
+    "terraform": _words_losing("destroy", "-destroy"),
+    "helm": _words_losing("uninstall", "delete"),
+    "aws": _words_losing("rm", "rb", "delete-bucket", "terminate-instances"),
+    "gh": _words_losing("delete"),
+    "npm": _words_losing("unpublish"),
+    "redis-cli": _words_losing("flushall", "flushdb", "FLUSHALL", "FLUSHDB"),
+    "zfs": _words_losing("destroy"),
+    "btrfs": _words_losing("delete"),
+    "gcloud": _words_losing("delete"),
+    "az": _words_losing("delete"),
+    "rclone": _words_losing("delete", "purge", "sync"),
+    "borg": _words_losing("delete", "prune"),
+    "restic": _words_losing("forget", "prune"),
+    "supabase": _words_losing("reset"),
+    "rails": _words_losing("db:drop", "db:reset"),
+    "rake": _words_losing("db:drop", "db:reset"),
     "swapoff": lambda args, texts: iter((Risk(kind=_P, why="swapoff changes the system"),)),
-}  # fmt: skip
+}

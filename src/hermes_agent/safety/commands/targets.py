@@ -5,10 +5,11 @@ from __future__ import annotations
 import posixpath
 import re
 
-from .words import Word
+from .words import Word, names
 
-_SYSTEM = frozenset(
-    ["bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "media", "mnt", "opt", "proc", "root", "run", "sbin", "srv", "sys", "usr", "var", "Users", "System", "Library", "Applications", "Volumes", "private"]
+_SYSTEM = names(
+    "bin boot dev etc home lib lib32 lib64 media mnt opt proc root run sbin srv sys usr var Users System Library "
+    "Applications Volumes private"
 )
 _HOME = re.compile(r"^(?:~\w*|\$HOME|\$\{HOME\}|/root|/(?:home|Users)/[^/]+)(?=/|$)")
 _SECRETS = re.compile(
@@ -17,10 +18,13 @@ _SECRETS = re.compile(
         | \.aws(?:/|$) | \.azure(?:/|$) | \.gnupg(?:/|$) | \.kube/config | \.docker/config\.json | \.config/gcloud
         | \.env(?:\.(?!(?:example|sample|template|dist)\b)[\w.-]+)?$ | \.envrc$
         | \.netrc | \.pgpass | \.my\.cnf | \.npmrc | \.pypirc | \.git-credentials | \.vault-token | \.terraformrc
-        | \.config/(?:gh|hub|op)(?:/|$) | \.password-store | \.mozilla | \.thunderbird | \.config/(?:google-chrome|chromium)
+        | \.config/(?:gh|hub|op)(?:/|$) | \.password-store | \.mozilla | \.thunderbird
+        | \.config/(?:google-chrome|chromium)
         | etc/(?:shadow|gshadow|sudoers|ssl/private|krb5\.keytab) | \.bash_history | \.zsh_history | \.python_history
-        | credentials(?:\.\w+)?$ | secrets?(?:\.(?:ya?ml|json|toml|env|txt|ini))?$ | \.hermes/(?:.*keys|.*secrets|.*credentials)
-        | proc/[^/]+/(?:environ|mem|maps|root) | var/run/secrets | run/secrets | [^/\s]*\.(?:pem|p12|pfx|keystore|jks|kdbx)$
+        | credentials(?:\.\w+)?$ | secrets?(?:\.(?:ya?ml|json|toml|env|txt|ini))?$
+        | \.hermes/(?:.*keys|.*secrets|.*credentials)
+        | proc/[^/]+/(?:environ|mem|maps|root) | var/run/secrets | run/secrets
+        | [^/\s]*\.(?:pem|p12|pfx|keystore|jks|kdbx)$
         | docker\.sock | Login\ Data | logins\.json | keychain
     )""",
     re.VERBOSE | re.IGNORECASE,
@@ -28,11 +32,15 @@ _SECRETS = re.compile(
 _PERSISTENT = re.compile(
     r"""(?:^|[/=:\s>])(?:
         \.(?:bash|zsh|ksh|csh|tcsh|mksh)rc | \.bash_(?:profile|login|logout|aliases) | \.z(?:profile|login|logout|shenv)
-        | \.profile$ | \.config/fish | \.xinitrc | \.xprofile | \.xsession | \.inputrc | \.vimrc | \.config/nvim | \.emacs
-        | \.ssh/(?:authorized_keys|config|rc|environment) | authorized_keys | \.config/(?:autostart|systemd|environment\.d)
+        | \.profile$ | \.config/fish | \.xinitrc | \.xprofile | \.xsession | \.inputrc | \.vimrc
+        | \.config/nvim | \.emacs
+        | \.ssh/(?:authorized_keys|config|rc|environment) | authorized_keys
+        | \.config/(?:autostart|systemd|environment\.d)
         | \.git/(?:hooks|config)(?:/|$) | \.husky/ | \.gitconfig | \.config/git/ | \.pam_environment | \.pythonrc
-        | etc/(?:profile|bash|zsh|cron|systemd|init|rc|ld\.so|sudoers|pam|ssh|environment|passwd|group|hosts|xdg|udev|modules)
-        | var/spool/cron | (?:lib|local/lib)/systemd | LaunchAgents | LaunchDaemons | usercustomize\.py | sitecustomize\.py
+        | etc/(?:profile|bash|zsh|cron|systemd|init|rc|ld\.so|sudoers|
+            pam|ssh|environment|passwd|group|hosts|xdg|udev|modules)
+        | var/spool/cron | (?:lib|local/lib)/systemd | LaunchAgents | LaunchDaemons
+        | usercustomize\.py | sitecustomize\.py
         | [^/\s]*\.(?:service|timer|desktop|plist)$
     )""",
     re.VERBOSE,
@@ -65,7 +73,7 @@ def broad(word: Word) -> str:
     path = normal(text)
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if text.startswith("/"):
-        if not parts or parts[0] in _SYSTEM or _loose(parts[0]) or (len(parts) > 1 and _loose(parts[1]) and word.glob):
+        if not parts or parts[0] in _SYSTEM or loose(parts[0]) or (len(parts) > 1 and loose(parts[1]) and word.glob):
             return "it names a folder of the system"
         return "it names a folder at the root" if len(parts) < 2 else ""
     if not parts:
@@ -74,10 +82,10 @@ def broad(word: Word) -> str:
         return "it names something outside this folder"
     if parts[0] == ".git":
         return "it names the history of the repository"
-    return "it names everything in a folder" if len(parts) == 1 and word.glob and _loose(parts[0]) else ""
+    return "it names everything in a folder" if len(parts) == 1 and word.glob and loose(parts[0]) else ""
 
 
-def _loose(name: str) -> bool:
+def loose(name: str) -> bool:
     """A pattern that matches nearly everything."""
     return bool(name) and not re.sub(r"[*?.\[\]!^a-zA-Z0-9-]*\]|[*?.]", "", name)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -56,6 +57,11 @@ class Piece(NamedTuple):
     escaped: bool = False
     separates: bool = False
     substituted: bool = False
+
+
+def names(text: str) -> frozenset[str]:
+    """Names in a row, as a set."""
+    return frozenset(text.split())
 
 
 def literal(text: str) -> Word:
@@ -245,8 +251,5 @@ def _first_brace(atoms: list[Piece]) -> list[list[Piece]] | None:
             start = opened.pop()
             if start in commas:
                 edges = [start, *commas[start], index]
-                return [
-                    atoms[:start] + atoms[left + 1 : right] + atoms[index + 1 :]
-                    for left, right in zip(edges, edges[1:], strict=False)
-                ]
+                return [atoms[:start] + atoms[left + 1 : right] + atoms[index + 1 :] for left, right in pairwise(edges)]
     return None

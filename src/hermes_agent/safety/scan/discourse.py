@@ -11,13 +11,15 @@ from .normalise import Word
 
 SHORT = 700
 _NEAR = 1500
+_FAR = 200
 _FENCE = re.compile(r"(?m)^[ \t>]{0,8}(?:```|~~~)")
 _STANDING = re.compile(
     r"\b(?:always (?:first )?(?:run|execut\w{1,3}|call|fetch)|remember to|first execute|from now on|"
     r"every (?:task|session)|"
     r"(?:before|at the start of|in|on) (?:every|each) (?:task|session|request|message|run|response))\b"
 )
-_OPENING = re.compile(r"[\"“”«‹‘`](?:[^\"“”»›’`\n]{0,160})$|(?:^|[\s(\[:=])'[^'\n]{0,160}$")
+_APOSTROPHE = re.compile(r"(?:^|[\s(\[:=,])'[^'\n]{0,160}$")
+_PAIRS = ("“”", "«»", "‹›", "‘’", "„“")
 _WARNING = re.compile(
     r"\b(?:never|do not|don't|avoid|dangerous|danger|malicious|attack\w{0,4}|block\w{0,3}|"
     r"den(?:y|ied|ies)|reject\w{0,3}|"
@@ -46,9 +48,22 @@ class Discourse:
         return bisect_right(self._fences, place) % 2 == 1
 
     def quoted(self, place: int) -> bool:
-        """Whether the place is inside quotation marks or code on its line."""
-        begin = self._text.rfind("\n", max(0, place - 200), place) + 1
-        return bool(_OPENING.search(self._text[max(begin, place - 200) : place + 1]))
+        """Whether the place is inside quotation marks or code, opened on its line or earlier in its paragraph."""
+        line = self._line(place)
+        break_ = self._text.rfind("\n\n", max(0, place - 2 * _FAR), place)
+        paragraph = self._text[break_:place] if break_ >= 0 else line
+        return (
+            bool(_APOSTROPHE.search(line))
+            or any(before.count(mark) % 2 == 1 for before in (line, paragraph) for mark in '"`')
+            or any(line.count(pair[0]) > line.count(pair[1]) for pair in _PAIRS)
+        )
+
+    def _line(self, place: int) -> str:
+        """What stands before the place on its line."""
+        while self._text[place : place + 1].isspace():
+            place += 1
+        begin = self._text.rfind("\n", max(0, place - _FAR), place)
+        return self._text[begin + 1 if begin >= 0 else max(0, place - _FAR) : place + 1]
 
     def about_security(self, place: int, least: int) -> bool:
         """Whether the text around the place speaks of attacks and defences in several words."""
@@ -57,8 +72,12 @@ class Discourse:
         return len({self._text[begin:end] for begin, end in self._security[low:high][:60]}) >= least
 
     def warned(self, place: int) -> bool:
-        """Whether the words just before the place warn of it or introduce an example."""
-        return bool(_WARNING.search(self._text, max(0, place - 120), place))
+        """Whether the words just before the place, or the line that introduces it, warn of it or call it an example."""
+        before = self._line(place)
+        begin = max(0, place - len(before))
+        above = self._text[max(0, begin - _FAR) : begin].rstrip()
+        introduced = above[above.rfind("\n") + 1 :] if above.endswith(":") else ""
+        return bool(_WARNING.search(before[-120:]) or _WARNING.search(introduced))
 
     def shown(self, place: int) -> bool:
         """Whether what is found here is shown rather than said: quoted, in code or warned of, among such things."""

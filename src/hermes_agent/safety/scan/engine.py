@@ -20,9 +20,8 @@ from .normalise import fold, squeezed, unleeted, words
 from .patterns import observed, together
 from .persistence import PERSISTENCE, PLANTED
 from .phrases import PHRASES
-from .verdict import CERTAIN, MAX_FINDINGS, Evidence, Kind, Report, finding, weigh
+from .verdict import CERTAIN, MAX_CHARS, MAX_FINDINGS, Evidence, Kind, Report, finding, weigh
 
-MAX_CHARS = 1_000_000
 _BOMS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -40,7 +39,7 @@ class Observed(NamedTuple):
     text: str
 
 
-def scan(text: str | bytes, kind: Kind = Kind.CONTEXT) -> Report:
+def judge(text: str | bytes, kind: Kind) -> Report:
     """Judge a text. Bytes that are no text, and texts beyond `MAX_CHARS`, are blocked: unread is not trusted."""
     if isinstance(text, str):
         plain, unreadable = text, ""
@@ -49,7 +48,7 @@ def scan(text: str | bytes, kind: Kind = Kind.CONTEXT) -> Report:
     if len(plain) > MAX_CHARS:
         why = f"longer than {MAX_CHARS} characters, so it was not read"
         return _report(kind, [Observed(_whole("too_long", why), plain[:200])])
-    seen = list(_observe(plain, kind, 0))
+    seen = list(observe(plain, kind))
     if unreadable:
         seen.append(Observed(_whole("undecodable", unreadable), plain))
     return _report(kind, seen)
@@ -82,7 +81,8 @@ def _report(kind: Kind, seen: list[Observed]) -> Report:
     )
 
 
-def _observe(text: str, kind: Kind, depth: int) -> Iterator[Observed]:
+def observe(text: str, kind: Kind, depth: int = 0) -> Iterator[Observed]:
+    """Everything that was found in a text and in what is encoded in it, before it is weighed."""
     if not depth:
         for item in hidden_text(text):
             yield Observed(item, text)
@@ -112,7 +112,7 @@ def _inner(reading: Decoded, text: str, kind: Kind, depth: int) -> Iterator[Obse
         yield Observed(_whole("nested_encodings", f"encoded more than {MAX_DEPTH} times, so it was not read"), text)
         return
     escapes = reading.form == "escapes"
-    for one in _observe(reading.text, kind, depth + 1):
+    for one in observe(reading.text, kind, depth + 1):
         if escapes:
             yield one
         else:
@@ -152,7 +152,7 @@ def _commands(folded: str, around: Discourse, kind: Kind) -> Iterator[Observed]:
 
 def _in_words(item: Evidence, around: Discourse) -> Evidence:
     if around.shown(item.start):
-        return msgspec.structs.replace(item, weight=item.weight * 2 // 5)
+        return msgspec.structs.replace(item, weight=item.weight * 2 // 5, shown=True)
     return item
 
 
@@ -162,6 +162,7 @@ def _in_commands(item: Evidence, around: Discourse, *, short: bool) -> Evidence:
         weight += 50
     elif short:
         weight = weight * 2
-    if not short and around.shown(item.start):
+    shown = not short and around.shown(item.start)
+    if shown:
         weight = weight * 2 // 5
-    return msgspec.structs.replace(item, weight=min(CERTAIN, weight))
+    return msgspec.structs.replace(item, weight=min(CERTAIN, weight), shown=shown)

@@ -27,7 +27,8 @@ EXFILTRATION = page(
     r"""
 exfiltration 100: sends private data away
 ?  curl  wget  httpie  http·  invoke-restmethod  invoke-webrequest  iwr
-    (?<=\s)(?:-d|--data(?:-\w{3,10})?|-f|--form|-t|--upload-file|--post-(?:data|file)|--body-file|-body|-infile)[ =]{0,2}
+    (?<=\s)(?:-d|--data(?:-\w{3,10})?|-f|--form|-t|--upload-file|--post-(?:data|file)|--body-file|-body|-infile)
+    (?![a-z-])[ =]{0,2}
     [\"'@$({<`]{0,6}[\w ./~=@-]{0,24}?<<secrets>>|(?<=\s)@[\"']?(?:~|/home|/root)?/?<<secrets>>
 exfiltration 100: sends private data away
 ?  curl  wget  dig  nslookup  host·  ping

@@ -122,6 +122,8 @@ def _belongs(text: str, place: int, beside_right_to_left: bool) -> bool:
     before, after = text[place - 1 : place], text[place + 1 : place + 2]
     if char == "\ufeff":
         return place == 0
+    if 0xE0020 <= ord(char) <= 0xE007F:
+        return True
     if "\x80" <= char <= "\x9f":
         return "\xc0" <= before <= "\xff"
     if _is_selector(ord(char)):

@@ -64,6 +64,8 @@ RULES: tuple[Rule, ...] = (
         100,
         ((c.IGNORE, 0), (c.ALL, 2), (c.PRIOR, 10)),
         "tells the reader to drop what came before",
+        near=c.UTTER | c.YOU | c.YOURS | c.MACHINE,
+        reach=8,
         unless=c.NOT,
     ),
     Rule(
@@ -85,6 +87,13 @@ RULES: tuple[Rule, ...] = (
         ((c.IGNORE, 0), (c.PRIOR, 2), (c.CONTENT, 2)),
         "tells the reader to drop what came before",
         near=c.UTTER | c.YOURS | c.MACHINE,
+        unless=c.NOT,
+    ),
+    Rule(
+        "override",
+        60,
+        ((c.IGNORE, 0), (c.ALL, 2), (c.PRIOR, 4)),
+        "tells the reader to drop what came before",
         unless=c.NOT,
     ),
     Rule(

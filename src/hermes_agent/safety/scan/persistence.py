@@ -132,7 +132,7 @@ persistence 60: starts something later, out of sight
 ?  systemctl  loginctl  launchctl
     \bsystemctl\s{1,3}(?:--\w{3,8}\s{1,3}){0,2}(?:--user\s{1,3})?enable\s{1,3}(?:--\w{3,8}\s{1,3}){0,2}(?!(?:docker
     |nginx|apache2?|httpd|postgresql|mysql|mariadb|redis|ssh|sshd|ufw|firewalld|cron|containerd|kubelet|fail2ban
-    |chronyd|systemd-\w+)\b)[\w@.-]{2,60}|\bloginctl\s{1,3}enable-linger|\blaunchctl\s{1,3}(?:load|bootstrap|enable)\b
+    |chronyd|systemd-\w+)\b)\w[\w@.-]{1,60}|\bloginctl\s{1,3}enable-linger|\blaunchctl\s{1,3}(?:load|bootstrap|enable)\b
 persistence 100: starts something later, out of sight
 ?  execstart
     \bexecstart(?:pre|post)?\s{0,2}=[^\n]{0,80}<<strange>>

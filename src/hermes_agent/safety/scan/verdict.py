@@ -8,11 +8,13 @@ from enum import StrEnum
 from ...types.base import Value
 from ...types.text import visible
 
+MAX_CHARS = 1_000_000
 EXCERPT_CHARS = 120
 MAX_FINDINGS = 20
 CERTAIN = 100
 _BESIDE = 12
 _CLOSE = 400
+_SHOWN = 60
 
 
 class Kind(StrEnum):
@@ -52,7 +54,8 @@ class Report(Value, frozen=True, kw_only=True):
 class Evidence(Value, frozen=True, kw_only=True):
     """One observation before it is weighed. `start` is a place in `text`; families share one ceiling.
 
-    `command` evidence counts more where the text is little else, less where a manual shows an example.
+    `command` evidence counts more where the text is little else. `shown` evidence is an example in a text that talks
+    about such things: it counts less, and any number of examples together do not block.
     """
 
     rule: str
@@ -61,6 +64,7 @@ class Evidence(Value, frozen=True, kw_only=True):
     end: int
     why: str
     command: bool = False
+    shown: bool = False
 
 
 BLOCK_AT = {Kind.MEMORY: 70, Kind.TOOL: 80, Kind.SKILL: 100, Kind.CONTEXT: 100, Kind.COMMAND: 100}
@@ -89,10 +93,11 @@ def weigh(kind: Kind, evidence: Iterable[Evidence]) -> tuple[Verdict, list[Evide
     again: dict[str, int] = {}
     for item in ordered:
         known = heaviest.setdefault(item.rule, item)
-        if not item.command and _BESIDE <= abs(item.start - known.start) <= _CLOSE:
+        if not item.command and not item.shown and _BESIDE <= abs(item.start - known.start) <= _CLOSE:
             again[item.rule] = max(again.get(item.rule, 0), item.weight * 2 // 3)
     ranked = sorted(heaviest.values(), key=lambda item: (-item.weight, item.start, item.rule))
-    total = sum(item.weight for item in ranked) + sum(again.values())
+    said = sum(item.weight for item in ranked if not item.shown) + sum(again.values())
+    total = said + min(_SHOWN, sum(item.weight for item in ranked if item.shown))
     if total >= BLOCK_AT[kind]:
         return Verdict.BLOCK, ranked
     return (Verdict.FLAG if total >= FLAG_AT[kind] else Verdict.ALLOW), ranked

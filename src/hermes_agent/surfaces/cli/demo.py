@@ -72,7 +72,8 @@ class _Demo:
         os.kill(victim.pid, signal.SIGKILL)
         victim.wait()
         orphans = self._sleeping()
-        self._say(f"   The command it had started still runs: {len(orphans)} orphan.")
+        left = f"still runs: {len(orphans)} orphan" if orphans else "ended with it: the sandbox sees to that"
+        self._say(f"   The command it had started {left}.")
         self._say("3. The agent starts again and goes on by itself.", "bold")
         started = time.monotonic()
         resumed = self._start("resume", "--json", "--yes")

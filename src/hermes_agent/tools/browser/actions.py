@@ -17,7 +17,7 @@ from ...types.tools import ToolResult
 from ..failures import failed
 from .gate import Refusal
 from .launch import error_line
-from .reading import COMPACT, WHOLE, Target, cleaned
+from .reading import COMPACT, WHOLE, Target, address, cleaned
 from .session import CLOSED, PageHung, Window
 from .tabs import ERROR_PAGE
 
@@ -143,7 +143,7 @@ class Actions:
     async def picture(self) -> tuple[bytes, str]:
         """What is seen of the page, as a PNG, and its address."""
         page = await self._window.page()
-        return await page.screenshot(type="png", timeout=self._window.patience.reading * 1000), page.url
+        return await page.screenshot(type="png", timeout=self._window.patience.reading * 1000), address(page)
 
     async def evaluate(self, source: str) -> ToolResult:
         """Run JavaScript in the page: an expression, or the body of a function."""
@@ -163,14 +163,14 @@ class Actions:
             text += f"\n[{found.whole - _MOST_RESULT} characters left out: let the script return less]"
         current = self._window.shown()
         text = "\n".join((text, *self._window.notes(), f"[page: {one_line(current.url, 200)}]"))
-        return ToolResult(ok=found.ok, text=text, error="" if found.ok else "script_error", origin=current.url)
+        return ToolResult(ok=found.ok, text=text, error="" if found.ok else "script_error", origin=address(current))
 
     async def console(self) -> ToolResult:
         """What pages wrote to their console, newest last."""
         page = await self._window.page()
         lines = "\n".join(self._window.tabs.console)
         self._window.tabs.console.clear()
-        return ToolResult(text=cleaned(lines[-_MOST_CONSOLE:], _MOST_CONSOLE) or "nothing", origin=page.url)
+        return ToolResult(text=cleaned(lines[-_MOST_CONSOLE:], _MOST_CONSOLE) or "nothing", origin=address(page))
 
 
 async def _target(window: Window, ref: str) -> Target:

@@ -147,18 +147,20 @@ class Gate:
             raise _Denied("407 Proxy Authentication Required", 'Proxy-Authenticate: Basic realm="browser"')
 
     async def _dial(self, authority: str, scheme: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        place = authority
         try:
             address = check(f"{scheme}://{authority}/")
+            place = address.place
             async with asyncio.timeout(self._limits.dial_seconds):
                 numbers = await resolve_public(address, self._allowed, self._resolve)
                 return await self._connect(numbers, address)
         except AddressRefused as error:
-            self._refuse(authority, error)
+            self._refuse(place, error)
             raise _Denied from error
         except (OSError, HermesError) as error:
             if len(self._unreached) >= _REMEMBERED:
                 self._unreached.clear()
-            self._unreached[authority] = str(error) or "it does not answer"
+            self._unreached[place] = str(error) or "it does not answer"
             raise _Denied from error
 
     def _refuse(self, place: str, error: AddressRefused) -> None:

@@ -17,6 +17,7 @@ from .tabs import ERROR_PAGE
 ENGINE = "hermes"
 COMPACT = 6_000
 WHOLE = 15_000
+_LONGEST_ADDRESS = 2_000
 _MOST_FRAMES = 5
 _SMALLEST_FRAME = 20
 _AGAIN = "call browser_snapshot for the present references"
@@ -149,6 +150,11 @@ class Reader:
     async def _ask(self, frame: Frame, question: str) -> bytes:
         answer = await frame.text_content(f"{ENGINE}={question}", timeout=self._wait)
         return (answer or "").encode("utf-8", "replace")
+
+
+def address(page: Page) -> str:
+    """Where a page is, at a length that can be kept: a page chooses its own address."""
+    return page.url[:_LONGEST_ADDRESS]
 
 
 def cleaned(text: str, limit: int) -> str:

@@ -16,7 +16,7 @@ from ...types.tools import ToolResult, WebAccess
 from ..failures import failed
 from .gate import Gate
 from .launch import Appearance, Running, error_line, find_chromium, launch
-from .reading import COMPACT, ENGINE, Reader, Reading, StaleReference, script
+from .reading import COMPACT, ENGINE, Reader, Reading, StaleReference, address, script
 from .tabs import Tabs
 
 _RESTARTED = "the browser had ended and was started anew; its pages and sign-ins are gone"
@@ -109,7 +109,7 @@ class Window:
             f'[page: "{reading.title}" | {one_line(page.url, 200)} | {reading.count} references{_position(reading)}]'
         )
         shown = [lead, *self.notes(), text, *cut, state]
-        return ToolResult(text="\n".join(part for part in shown if part), origin=page.url)
+        return ToolResult(text="\n".join(part for part in shown if part), origin=address(page))
 
     def notes(self) -> list[str]:
         """What happened since the last answer, one line each."""

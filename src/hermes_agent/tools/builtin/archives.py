@@ -319,10 +319,10 @@ def _pack(file: BinaryIO, suffix: str, found: _Found, sources: list[str]) -> Non
         return
     with tarfile.open(fileobj=file, mode=_TAR_MODES[suffix]) as packed:  # type: ignore[call-overload]
         for name, content, held in every:
-            member = tarfile.TarInfo(name)
-            member.size, member.mtime = held.st_size, int(held.st_mtime)
-            member.mode = 0o755 if held.st_mode & 0o100 else 0o644
-            packed.addfile(member, content)
+            header = tarfile.TarInfo(name)
+            header.size, header.mtime = held.st_size, int(held.st_mtime)
+            header.mode = 0o755 if held.st_mode & 0o100 else 0o644
+            packed.addfile(header, content)
 
 
 def _pack_one(file: BinaryIO, sources: list[str], every: Iterator[tuple[str, BinaryIO, os.stat_result]]) -> None:

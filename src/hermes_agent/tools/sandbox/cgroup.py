@@ -1,6 +1,7 @@
 """Limits for a command with everything it starts, where the user may make control groups. Standard library only.
 
-A group is made for each command and cannot be removed by it; the next command removes those that are empty.
+A group is made for each command and cannot be removed by it: the agent removes it afterwards, and each command those
+that were left empty by a crash.
 """
 
 import os
@@ -24,6 +25,12 @@ def join(memory: int, processes: int) -> frozenset[str]:
             continue
         held |= files.keys()
     return frozenset(held)
+
+
+def sweep() -> None:
+    """Remove the groups of commands that have ended."""
+    for parent in places():
+        _sweep(parent)
 
 
 def places() -> dict[str, dict[str, tuple[str, ...]]]:

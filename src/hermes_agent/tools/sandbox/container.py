@@ -85,6 +85,11 @@ class Container:
             argv += ["--volume", f"{_plain(path)}:{path}:rw"]
         for path in (Path(path).expanduser() for path in settings.readable):
             argv += ["--volume", f"{_plain(path)}:{path}:ro"]
+        for kind, hidden in self._view.mounts(boundary):
+            if kind == "empty":
+                argv += ["--tmpfs", f"{hidden}:ro,size=1m"]
+            elif kind == "void":
+                argv += ["--volume", f"/dev/null:{hidden}:ro"]
         for key, value in self._view.environment(HOME="/home/agent", TMPDIR="/tmp", PATH=_IMAGE_PATH).items():
             argv += ["--env", f"{key}={value}"]
         return [*argv, "--workdir", str(boundary.directory)]

@@ -38,7 +38,7 @@ def become(plan: Plan, command: list[str]) -> None:
     filtering = filter_program(sockets=ORDINARY)
     if filtering:
         argv += ["--seccomp", str(_handed(filtering))]
-    if plan["network"] and kernel.landlock_abi() >= 6:
+    if plan["network"] and kernel.landlock_abi() >= 6 and not os.stat(plan["program"]).st_mode & 0o4000:
         kernel.no_new_privileges()
         kernel.Ruleset(kernel.landlock_abi(), network=True, files=False).enforce()
     for number in _ASKING:
