@@ -62,7 +62,9 @@ def main() -> int:
     parser.add_argument("--suite", action="append", default=[], help="only this suite")
     parser.add_argument("--every", type=int, default=1, help="only each so-manieth attack")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--details", action="store_true", help="name the tasks that were asked about, failed or slipped")
+    parser.add_argument(
+        "--details", action="store_true", help="name the tasks that were asked about, failed or slipped"
+    )
     options = parser.parse_args()
     done = asyncio.run(measured(options.suite, options.every))
     suites = list(dict.fromkeys(run.suite for run in done))

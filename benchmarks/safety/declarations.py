@@ -1,7 +1,8 @@
 """AgentDojo's tools as this runtime sees them: what each reaches, does, and whose text it brings.
 
 The declarations say what a careful author would: whatever other people can write (mail, invitations, shared files,
-reviews, payments' subjects, pages, chat) is untrusted; address books, channel lists and the user's own orders are private.
+reviews, payments' subjects, pages, chat) is untrusted; address books, channel lists and the user's own orders are
+private.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .config.load import Environment, load_settings
 from .config.settings import Settings, WebSettings
 from .harness.calls import Calls
+from .harness.context_files import ContextFiles
 from .harness.eyes import ModelEyes
 from .harness.harness import Harness
 from .harness.metering import Allowance
@@ -77,6 +78,7 @@ class App:
         self.settings = settings
         self.store = store
         self.parts = parts
+        self.notify: Callable[[str], None] = lambda text: None
         self.registry = Registry(builtin_tools() if parts.builtin_tools else ())
         self.policy = Policy(settings.permissions, confined=lambda: self.sandbox.confines)
         self.redactor = Redactor(environment.secrets)
@@ -98,6 +100,11 @@ class App:
         from .tools.workshop.workshop import SelfWritten
 
         return SelfWritten(self._tools_folder, self.registry, reasons_against_tool)
+
+    def _noticed(self, text: str) -> None:
+        """Tell whoever watches, and the log."""
+        self.log.note("notice", text=text)
+        self.notify(text)
 
     def register(self, tool: Tool) -> None:
         """Add a tool of the program that uses us; it vouches for what the tool declares."""
@@ -167,7 +174,7 @@ class App:
             PromptBuilder(
                 self.store.prefixes,
                 self.registry,
-                self.parts.sources,
+                (ContextFiles(self.environment.home, self.environment.user_home, self._noticed), *self.parts.sources),
                 settings.prompt,
                 time.time,
             ),
@@ -273,4 +280,6 @@ def build(environment: Environment, parts: Parts | None = None, notify: Callable
     for notice in store.notices:
         if notify is not None:
             notify(notice)
-    return App(environment, settings, store, parts or Parts())
+    app = App(environment, settings, store, parts or Parts())
+    app.notify = notify or app.notify
+    return app

@@ -38,6 +38,7 @@ def test_looking_around_leaves_no_session(hermes: Hermes) -> None:
 
 
 def test_streams_shows_calls_asks_and_leaves(hermes: Hermes) -> None:
+    hermes.run("config", "set", "permissions.shell", "ask")
     model = hermes.script(
         {"text": "let me look\n", "calls": [{"name": "terminal", "arguments": {"command": "touch made"}}]},
         say("All **done**.\nIn two lines."),
@@ -304,6 +305,7 @@ def test_colours_on_a_terminal_unless_refused(hermes: Hermes, variable: dict[str
 
 
 def test_run_asks_at_the_terminal(hermes: Hermes) -> None:
+    hermes.run("config", "set", "permissions.shell", "ask")
     model = hermes.script(call("terminal", command="touch made"), say("done"))
     with terminal(hermes, "run", "x", "-m", model) as screen:
         screen.expect("[y]es  [n]o  [s]ession: ")

@@ -21,7 +21,7 @@ def test_path_show_get_without_a_file(hermes: Hermes) -> None:
     assert hermes.run("config", "path").stdout == f"{hermes.home / 'config.yaml'}\n"
     assert hermes.json("config", "path") == {"path": str(hermes.home / "config.yaml"), "exists": False}
     assert hermes.json("config", "get", "limits.iterations") == {"key": "limits.iterations", "value": 90}
-    assert hermes.json("config", "show")["permissions.shell"] == "ask"
+    assert hermes.json("config", "show")["permissions.shell"] == "confined"
     assert not hermes.home.exists()
 
 

@@ -23,8 +23,20 @@ def test_used_home(hermes: Hermes) -> None:
     states = _states(hermes.json("doctor"))
     expected = ("python", "hermes", "home", "config", "database", "journal", "runs")
     assert {name: states[name] for name in expected} == dict.fromkeys(expected, "ok")
+    hermes.run("config", "set", "sandbox.kind", "none")
     shown = hermes.run("doctor").stdout
-    assert "commands are not isolated" in shown and "try: " in shown
+    assert "sandbox.kind is none, commands run with your own rights" in shown and "try: " in shown
+
+
+@pytest.mark.req("R3")
+def test_the_sandbox_in_force_is_named_with_the_reason(hermes: Hermes) -> None:
+    def shown() -> str:
+        (line,) = [one["text"] for one in hermes.json("doctor")["checks"] if one["name"] == "sandbox"]
+        return str(line)
+
+    assert shown().startswith("bubblewrap")
+    hermes.run("config", "set", "sandbox.kind", "landlock")
+    assert shown().lower().startswith("landlock")
 
 
 @pytest.mark.req("R14")

@@ -135,6 +135,7 @@ def test_wrong_input_is_one_line_and_code_2(hermes: Hermes, arguments: tuple[str
 
 
 def test_what_would_be_asked_is_refused_without_a_terminal_and_allowed_by_yes(hermes: Hermes) -> None:
+    hermes.run("config", "set", "permissions.shell", "ask")
     model = hermes.script(call("terminal", command="touch made"), say("done"))
     refused = hermes.json("run", "x", "-m", model)
     assert [one["status"] for one in refused["calls"]] == ["refused"]

@@ -18,7 +18,7 @@ def test_tools_list_says_what_each_may_do(hermes: Hermes) -> None:
         "capabilities": ["shell"],
         "effect": "once",
         "needs": [],
-        "verdict": "ask",
+        "verdict": "allow",
         "source": "builtin",
     }
     shown = hermes.run("tools", "list").stdout
@@ -80,6 +80,9 @@ def test_help_lists_every_command_and_every_command_has_help(hermes: Hermes) -> 
         "chat",
         "sessions",
         "resume",
+        "inbox",
+        "why",
+        "scan",
         "status",
         "tools",
         "model",

@@ -276,7 +276,7 @@ def test_what_the_real_service_refuses_is_refused(contents: Any, config: dict[st
 
 
 def test_older_turns_older_models_and_calls_of_others_need_no_signature() -> None:
-    older = [USER, content("model", BARE), content("user", RESPONSE)]
+    older: list[Any] = [USER, content("model", BARE), content("user", RESPONSE)]
     foreign = [USER, content("model", CALL), content("user", RESPONSE)]
     with Endpoint(sequence([text("a"), text("b"), text("c")])) as endpoint, client_of(endpoint) as client:
         assert said(ask(client, [*older, content("model", {"text": "Sun."}), USER])) == "a"

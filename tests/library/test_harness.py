@@ -142,8 +142,8 @@ def test_invoke_tool_is_journaled_and_permitted_like_any_call() -> None:
         run_id=record.run_id,
         call_id=record.call_id,
     )
-    refused = harness.invoke_tool(ToolCall(id="mine", name="terminal", arguments={"command": "touch made"}))
-    assert (refused.status, refused.error, Path("made").exists()) == (CallStatus.REFUSED, "not_permitted", False)
+    refused = harness.invoke_tool(ToolCall(id="mine", name="terminal", arguments={"command": "rm -rf ."}))
+    assert (refused.status, refused.error, Path(".").exists()) == (CallStatus.REFUSED, "not_permitted", True)
     unknown = harness.invoke_tool(ToolCall(id="mine", name="nothing"))
     assert (unknown.status, unknown.error) == (CallStatus.ERROR, "unknown_tool")
     assert harness.agent.app.parts.models.keys() == {"scripted:script"}

@@ -56,7 +56,7 @@ def ended(
     result = agent.run("act")
     assert result.answer == "went on"
     (done,) = of(CallFinished, events(agent, result))
-    return msgspec.structs.replace(done, duration_ms=0.0)
+    return msgspec.structs.replace(done, duration_ms=0.0, labels=())
 
 
 def refused(reason: str) -> CallFinished:

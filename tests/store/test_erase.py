@@ -150,7 +150,8 @@ def test_a_tombstone_and_counts_stay(store: Store) -> None:
         ]
         assert rows("SELECT status, reason FROM outcomes") == [("done", "")]
         assert rows("SELECT COUNT(*) FROM model_calls") == [(1,)]
-        for table in ("events", "inbox", "session_values", "prefix_epochs", "prefixes", "decisions", "search", "outbox"):
+        emptied = ("events", "inbox", "session_values", "prefix_epochs", "prefixes", "decisions", "search", "outbox")
+        for table in emptied:
             assert rows(f"SELECT COUNT(*) FROM {table}") == [(0,)], table
 
     asyncio.run(scenario())

@@ -24,6 +24,7 @@ TABLES = {
     "events": EVENTS,
     "inbox": RUNS,
     "model_calls": 0,
+    "outbox": 0,
     "outcomes": RUNS,
     "prefix_epochs": 0,
     "prefixes": 0,
@@ -170,11 +171,11 @@ def test_a_lost_first_page(home: Path, vacuumed: bool) -> None:
 
 
 @pytest.mark.req("R14")
-def test_half_a_file(home: Path) -> None:
+def test_two_thirds_of_a_file(home: Path) -> None:
     journal = filled(home)
     path = home / "hermes.db"
     data = path.read_bytes()
-    path.write_bytes(data[: len(data) // 8192 * 4096 + 77])
+    path.write_bytes(data[: len(data) * 2 // 3 // 4096 * 4096 + 77])
     salvage, store = repaired(home)
     found = read(store, journal)
     assert 0 < salvage.kept["events"] < EVENTS and salvage.lost["events"] > 0

@@ -63,11 +63,11 @@ def test_through_the_real_outbox(store: Store, tmp_path: Path) -> None:
 
 @pytest.mark.req("R3", "R4")
 def test_what_they_declare() -> None:
-    for function, destinations in ((send_message, ("to",)), (notify, ())):
-        tool = declared_tool(function)
-        assert tool is not None
-        assert (tool.spec.capabilities, tool.spec.effect, tool.spec.destinations) == (
-            frozenset((Capability.MESSAGES,)),
-            Effect.ONCE,
-            destinations,
-        )
+    sending, telling = declared_tool(send_message), declared_tool(notify)
+    assert sending is not None and telling is not None
+    assert (sending.spec.capabilities, sending.spec.effect, sending.spec.destinations) == (
+        frozenset((Capability.MESSAGES,)),
+        Effect.ONCE,
+        ("to",),
+    )
+    assert (telling.spec.capabilities, telling.spec.effect) == (frozenset(), Effect.ONCE), "the user is no stranger"

@@ -28,6 +28,7 @@ class Environment(Value, frozen=True, kw_only=True):
     """What we take from the environment, read in one place. `access` is what providers' keys and addresses are in."""
 
     home: Path
+    user_home: Path = Path("/")
     model: str = ""
     access: dict[str, str] = {}
     colour: bool = True
@@ -42,6 +43,7 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
     home = variables.get("HERMES_HOME") or str(Path.home() / ".hermes")
     return Environment(
         home=Path(home).expanduser(),
+        user_home=Path(variables.get("HOME") or Path.home()),
         model=variables.get("HERMES_MODEL", ""),
         access={name: value for name, value in variables.items() if _ACCESS.search(name)},
         colour=not variables.get("NO_COLOR"),

@@ -4,10 +4,13 @@ import asyncio
 
 import pytest
 
+from hermes_agent.models.local.profile import offered
 from hermes_agent.models.probe import ProbeAnswer, ProbeScore, probe, probe_sheet
 from hermes_agent.models.providers.scripted import ScriptedCall, ScriptedModel, Turn
+from hermes_agent.models.request import ToolDeclaration, Transcript
 from hermes_agent.tools.discovery import builtin_tools
 from hermes_agent.types.errors import ModelError, ModelFailure
+from hermes_agent.types.events import UserMessage
 
 SHEET = probe_sheet()
 READ, WRITE = SHEET.questions[0], SHEET.questions[3]
@@ -31,9 +34,24 @@ def test_there_are_twenty_questions_about_tools_that_exist() -> None:
 
 
 def test_the_tools_of_the_product_are_offered_as_they_are() -> None:
-    offered = {tool.name: tool.parameters for tool in SHEET.tools}
+    invented = {"get_weather", "send_message", "web_search"}
+    sheet = {tool.name: tool.parameters for tool in SHEET.tools if tool.name not in invented}
     shipped = {tool.spec.name: tool.spec.parameters for tool in builtin_tools()}
-    assert {name: offered.get(name) for name in shipped} == shipped
+    assert len(sheet) == 9
+    assert sheet == {name: shipped[name] for name in sheet}
+
+
+def test_of_many_tools_the_basic_ones_and_the_named_ones_are_offered() -> None:
+    every = [
+        ToolDeclaration(name=tool.spec.name, description=tool.spec.description, parameters=tool.spec.parameters)
+        for tool in builtin_tools()
+    ]
+    basic = {tool.name for tool in offered(every, Transcript([UserMessage(text="read notes.txt")]))}
+    assert len(basic) == 9 and "read_file" in basic
+    more = {tool.name for tool in offered(every, Transcript([UserMessage(text="Do a web search for pelicans")]))}
+    assert more - basic == {"web_search"}
+    few = every[:12]
+    assert offered(few, Transcript([])) == tuple(few)
 
 
 def test_a_right_call_counts_fully() -> None:

@@ -27,7 +27,7 @@ def test_what_the_tools_declare() -> None:
     tools = (declared_tool(function) for function in (web_search, web_extract, web_download, web_request))
     specs = [tool.spec for tool in tools if tool is not None]
     assert [(s.name, s.capabilities, s.effect, s.replaces, s.destinations, s.rare, s.labels) for s in specs] == [
-        ("web_search", NET, Effect.NONE, (), (), False, STRANGE),
+        ("web_search", NET, Effect.NONE, (), (), False, STRANGE | {Label.DIRECTORY}),
         ("web_extract", NET, Effect.NONE, (), ("url",), False, STRANGE),
         ("web_download", NET_AND_FILES, Effect.IDEMPOTENT, ("path",), ("url",), False, STRANGE),
         ("web_request", NET, Effect.ONCE, (), ("url",), True, STRANGE),

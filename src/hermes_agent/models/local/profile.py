@@ -8,6 +8,7 @@ in the same bytes, so that the engine finds its earlier work in its cache.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,6 +47,24 @@ class Step(Value, frozen=True, kw_only=True):
     @property
     def length(self) -> int:
         return sum(len(message.content) for message in self.messages)
+
+
+_BASICS = frozenset(
+    ("clarify", "list_files", "patch", "process", "read_file", "search_files", "terminal", "todo", "write_file")
+)
+_MOST_TOOLS = 12
+_MOST_NAMED = 3
+
+
+def offered(tools: Sequence[ToolDeclaration], transcript: Transcript) -> tuple[ToolDeclaration, ...]:
+    """The tools that a small model can choose among: few are all offered; of many the basic ones, which its adapter
+    knows, and those the user's words name."""
+    if len(tools) <= _MOST_TOOLS:
+        return tuple(tools)
+    said = " ".join(message.text for message in transcript if isinstance(message, UserMessage)).casefold()
+    words = set(re.findall(r"[^\W_]+", said))
+    named = [tool.name for tool in tools if tool.name not in _BASICS and set(tool.name.casefold().split("_")) <= words]
+    return tuple(tool for tool in tools if tool.name in _BASICS or tool.name in named[:_MOST_NAMED])
 
 
 def system_text(tools: Sequence[ToolDeclaration]) -> str:

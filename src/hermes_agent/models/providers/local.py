@@ -26,7 +26,7 @@ from ..local.clauses import Split, clauses, left_failed, walked, whole
 from ..local.engine import Generation, LoadedModel, Overflow, ProgressListener, Wish, loaded
 from ..local.forms import answer_schema, without_knobs
 from ..local.names import EMBEDDED, LocalFiles, files_of
-from ..local.profile import Step, chat, steps_of, system_text, to_drop
+from ..local.profile import Step, chat, offered, steps_of, system_text, to_drop
 from ..local.reading import FinalText, read_answer
 from ..request import ModelRequest, Prefix
 
@@ -95,7 +95,7 @@ class LocalModel:
         """The request as a model of this size can use it."""
         if self._split is whole:
             return request
-        tools = tuple(without_knobs(tool) for tool in request.prefix.tools)
+        tools = tuple(without_knobs(tool) for tool in offered(request.prefix.tools, request.transcript))
         ends = request.tool_choice == "auto" and walked(request.transcript, self._split)
         return msgspec.structs.replace(
             request,

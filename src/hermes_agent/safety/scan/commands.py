@@ -19,6 +19,12 @@ _ECHOED = re.compile(
 
 COMMANDS = page(
     r"""
+safeguards_off 60: switches off what protects the user
+?  approval  sandbox  permission  confirm  --yolo  --dangerously
+    \b(?:set|sed|echo|change|edit|replace|export|write|yq|jq)\b[^\n]{0,60}\b(?:approvals?|sandbox|permissions?
+    |confirm\w{0,8})
+    (?:[._]\w{2,12})?[\"'` ]{0,2}[:= ][\"'` ]{0,3}(?:off|none|never|false|no|disabled?|yolo|bypass\w{0,12})\b
+    |\b(?:hermes|claude|codex|gemini|agent)\b[^\n]{0,40}--(?:yolo|dangerously)
 destructive 100: destroys files, disks or processes
 ?  rm·
     \brm\s{1,4}(?:-{1,2}[\w-]{1,20}\s{1,4}){0,4}-{1,2}(?:[a-z]*[rf][a-z]*|recursive

@@ -25,6 +25,57 @@ _DROPS = (
 
 EXFILTRATION = page(
     r"""
+exfiltration_words 70: carries private data out in an address
+?  parameter  query  image url  dns  subdomain  user-agent
+    \b(?:conversation|transcript|history|contents?|memory|secrets?|keys?|passwords?|database|rows|messages?|files?)\b
+    [^\n]{0,60}\b(?:send|post|pass|put|append|encod|embed|includ|add|smuggl)\w{0,4}\b[^\n]{0,40}\b(?:get|query
+    |url) parameter
+    |\b(?:append|encod|put|embed|smuggl)\w{0,4}\b[^\n]{0,60}\b(?:to|in|into) (?:the |an? )?(?:image url|dns|subdomain
+    |user-agent)
+exfiltration_words 60: speaks of carrying data out
+?  exfiltrate
+    \bexfiltrate (?:the|all|any|data|user|every|my|their|its|your|secrets|credentials|files)\b
+exfiltration_link 80: carries data out in a link
+?  http
+    https?://[^\s)\"'>]{0,120}[?&][\w.-]{1,20}=[<\[{]{1,2}[^>\]}\n]{0,30}(?:user's|last message|conversation
+    |history|secret
+    |password|summary|contents)
+exfiltration 100: sends what the browser keeps
+?  document.cookie  localstorage  sessionstorage
+    (?:\.src|location(?:\.href)?)\s?=\s?[^\n]{0,60}https?://[^\n]{0,60}(?:document\.cookie|localstorage
+    |sessionstorage)
+exfiltration 60: uploads a file
+?  curl  wget  http·
+    (?<=\s)(?:-f|--form)[ =]{0,2}[\"']?[\w-]{1,30}=@|(?<=\s)(?:-t|--upload-file)[ =]{1,2}[\"']?[~/.\w$-][^\n]{0,100}
+    (?:ftps?|https?|sftp|scp)://|(?<=\s)(?:-d|--data(?:-\w{3,10})?)[ =]{0,2}[\"']?@-
+exfiltration 70: sends what another command prints
+?  |
+    \|\s{0,3}(?:nc|ncat|netcat|telnet)\s{1,3}(?:-\w{1,6}\s{1,3}){0,3}[\w.-]{3,80}\s{1,3}\d{1,5}\b|
+    \|\s{0,3}curl\b[^\n|]{0,100}
+    (?:@-|-t\s{1,2}-|--upload-file\s{1,2}-)
+exfiltration 100: sends private data away
+?  s_client  http·  nc·  ncat  curl  telnet  socat  ftp  sendmail
+    \b(?:openssl\s{1,3}s_client|http|nc|ncat|curl|telnet|socat|ftp|sendmail)\b[^\n
+    |]{0,80}<\s{0,2}[~/$\w]{0,12}/?<<secrets>>
+exfiltration_words 70: puts private data where it can be read
+?  include  pass  paste  put·  embed  insert  attach
+    \b(?:include|pass|paste|put|embed|insert|attach)\b[^\n]{0,40}(?:\.env\b|environment variables|id_rsa|private keys?
+    |chat history|conversation history|full conversation|\bpasswords\b|\bcredentials\b|contents? of (?:~|/|\.env
+    |the file)
+    |its values|their secrets)[^\n]{0,40}\b(?:in|as|into|to) (?:the|your|every|each|a|any|all) (?:\w+ ){0,3}
+    (?:message|parameter|argument|call|url|request|response|reply|comment|answer|commit|issue|title|field)
+exfiltration_words 90: sends private data to an address
+?  http
+    \b(?:send|add|make|call|post|ping|fetch|request|visit|open)\b[^\n]{0,60}https?://\S{1,80}[^\n]{0,30}
+    \b(?:with|including|containing|carrying)\b[^\n]{0,24}(?:user's|environment|secrets|credentials|conversation
+    |passwords
+    |history|private)|\b(?:send|forward|post|mail)\b[^\n]{0,12}\bcop(?:y|ies) of (?:every|each|all|the|your
+    |any)\b[^\n]{0,60}
+    (?:https?://|@[\w-]{1,40}\.)
+exfiltration_words 60: hands over the conversation
+?  chat history  conversation history  full conversation  full transcript
+    \bwith (?:the )?(?:user's |full |entire |complete |whole ){1,3}(?:chat|conversation|transcript
+    |message) ?(?:history)?\b
 exfiltration 100: sends private data away
 ?  curl  wget  httpie  http·  invoke-restmethod  invoke-webrequest  iwr
     (?<=\s)(?:-d|--data(?:-\w{3,10})?|-f|--form|-t|--upload-file|--post-(?:data|file)|--body-file|-body|-infile)

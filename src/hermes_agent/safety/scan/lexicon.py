@@ -45,7 +45,7 @@ YOU = 1 << 34
 WORDS: dict[int, str] = {
     IGNORE: """
         ignore disregard forget override overrides bypass neglect discard abandon dismiss overlook nullify
-        unlearn supersede supersedes scrap
+        unlearn overwrite erase wipe supersede supersedes scrap
         | ignorier* missacht* vergiss vergessen vergesst ubergeh* verwirf ignorez ignore ignorer oublie* neglig*
         ignora* olvid* descart* omite omita omitir prescind* esquec* desconsider* despreze dimentic* trascur*
         scord* negeer negeren vergeet zignoruj* ignoruj* ignorowa* zapomnij* pomin* zapomen* uita ignorera glom

@@ -8,7 +8,8 @@ _KEY = "lets somebody else log in"
 _ADMIN = "makes somebody an administrator"
 _LATER = "starts something later, out of sight"
 _STRANGERS = (
-    r"curl|wget|nc\b|ncat|bash -[ic]|python\d? -c|base64|/tmp/|/dev/shm|/dev/tcp|nohup|https?://|\beval|perl -e"
+    r"--yolo|--dangerously|"
+    r"curl|wget|\bnc\b|ncat|bash -[ic]|python\d? -c|base64|/tmp/|/dev/shm|/dev/tcp|nohup|https?://|\beval|perl -e"
     r"|\.onion|socat|\bsh -c|setsid|disown"
 )
 _TURNED = r"(?:alias\s{1,3}(?:sudo|ssh|ls|git|cd|su)=|prompt_command=(?!['\"]?history)|ld_preload=|trap\s)"
@@ -76,7 +77,7 @@ PLANTED: tuple[Together, ...] = (
             "update-motd.d",
             "udev/rules.d",
         ),
-        (_WRITES,),
+        (_WRITES[:-1] + r"|\bcreate\b)",),
         _LATER,
     ),
     Together(
@@ -90,6 +91,14 @@ PLANTED: tuple[Together, ...] = (
 
 PERSISTENCE = page(
     r"""
+persistence 60: starts something later, out of sight
+?  cron job  cronjob  scheduled task  startup script  login item
+    \b(?:cron ?job|scheduled task|startup script|login item)\b[^\n]{0,80}(?:https?://|curl|wget|downloads?)
+planted_orders 60: plants orders for later sessions
+?  skill.md  agents.md  claude.md  memory.md  soul.md  hermes.md
+    \b(?:update|modify|change|edit|rewrite) (?:your |the )?(?:skill|agents|claude|memory|soul
+    |hermes)\.md\b[^\n]{0,40}\b
+    (?:every|each|all|always|future)\b
 ssh_backdoor 100: lets somebody else log in
 ?  authorized_keys  authorizedkeys
     authorized_keys2?['\"]?\s{0,2}\)?,\s{0,2}['\"][aw]|authorizedkeys(?:file
@@ -110,7 +119,8 @@ ssh_backdoor 100: opens a way in from outside
 ssh_backdoor 100: makes somebody an administrator
 ?  useradd  adduser  usermod  passwd  net user  net localgroup  dscl  /etc/shadow
     \b(?:useradd|adduser|usermod)\b[^\n]{0,80}(?:-u\s{0,2}0\b|--uid[ =]0\b|-ag\s{1,3}(?:sudo|wheel|root|admin)\b
-    |-g\s{1,3}(?:sudo|wheel|root)\b|--groups?[ =](?:sudo|wheel|root)|-p\s{1,3}\S)|\bpasswd\s{1,3}(?:-d|--delete
+    |-g\s{1,3}(?:sudo|wheel|root)\b|--(?:groups?|ingroup)[ =](?:sudo|wheel|root)|-p\s{1,3}\S)|\bpasswd\s{1,3}(?:-d
+    |--delete
     |-u)\s{1,3}root|\b(?:echo|printf)\b[^\n]{0,60}\|\s{0,3}(?:sudo\s{1,3})?(?:chpasswd|passwd)\b|\b(?:echo
     |printf)\b[^\n]{0,100}>>\s{0,2}/etc/(?:passwd|shadow)|\bnet\s{1,3}(?:user|localgroup)\s[^\n]{0,60}/add
     |\bdscl\b[^\n]{0,40}-create\s{1,3}/users
@@ -132,7 +142,8 @@ persistence 60: starts something later, out of sight
 ?  systemctl  loginctl  launchctl
     \bsystemctl\s{1,3}(?:--\w{3,8}\s{1,3}){0,2}(?:--user\s{1,3})?enable\s{1,3}(?:--\w{3,8}\s{1,3}){0,2}(?!(?:docker
     |nginx|apache2?|httpd|postgresql|mysql|mariadb|redis|ssh|sshd|ufw|firewalld|cron|containerd|kubelet|fail2ban
-    |chronyd|systemd-\w+)\b)\w[\w@.-]{1,60}|\bloginctl\s{1,3}enable-linger|\blaunchctl\s{1,3}(?:load|bootstrap|enable)\b
+    |chronyd|systemd-\w+)\b)\w[\w@.-]{1,60}|\bloginctl\s{1,3}enable-linger|\blaunchctl\s{1,3}(?:load|bootstrap
+    |enable)\b
 persistence 100: starts something later, out of sight
 ?  execstart
     \bexecstart(?:pre|post)?\s{0,2}=[^\n]{0,80}<<strange>>

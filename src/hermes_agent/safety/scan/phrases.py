@@ -6,6 +6,104 @@ from .patterns import page
 
 PHRASES = page(
     r"""
+override 100: tells the reader to drop what came before
+?  above  previous  foregoing  preceding
+    \b(?:ignore|disregard|forget) (?:all |everything |of )?(?:the )?(?:above|previous|foregoing|preceding)[.,!;:]{0,3}
+    (?: and| then| instead| now| just){0,3} (?:say|print|output|write|respond|reply|answer|tell|repeat)\b
+override 100: declares the instructions void
+?  restrictions  constraints  limitations  safeguards  instructions you
+    \b(?:restrictions|constraints|limitations|safeguards|guardrails)(?: (?:on|for) you)? (?:(?:are|have been
+    |were) (?:now |all )?
+    (?:lifted|removed|dropped|suspended|void|cancell?ed)|no longer apply)\b
+    |\binstructions? (?:that )?you (?:received|were given
+    |got|have)[^.\n]{0,30}\b(?:were|was|are|is) (?:only |just )?(?:a test|wrong|fake|false|outdated|obsolete
+    |incorrect|void)\b
+authority 70: gives orders in somebody's name
+?  i order you  i command you  i hereby  administrator, i  developer, i  creator, i  admin, i
+    \bi (?:order|command|hereby (?:instruct|order|authori[sz]e)) you to\b|\bas (?:the
+    |your) (?:system )?(?:admin\w{0,10}
+    |developer|creator|owner|operator),? i\b
+extraction 60: asks for the configuration
+?  configuration  hidden prompt  system prompt
+    \b(?:reveal|dump|leak|disclose|expose) (?:your|the system) (?:\w+ )?(?:configuration|settings|prompt|setup)\b
+persona_idiom 60: frees the reader from its rules by giving it another identity
+?  from this point  henceforth  effective immediately  starting now  from here on
+    \b(?:from (?:this point|here)(?: on| forward| onwards?)?|henceforth|effective immediately
+    |starting now),? (?:you|respond|act
+    |answer|behave|always|your)\b
+persona_idiom 50: frees the reader from its rules by giving it another identity
+?  no limits  no rules  no filter  without limits  without rules  no boundaries  unrestricted agent
+    \b(?:with|has|have|under) no (?:limits|rules|filters?|boundaries|morals)\b|\bwithout (?:any )?(?:limits|rules
+    |filters?)\b
+    |\bas an? (?:unrestricted|unfiltered|uncensored) (?:agent|assistant|ai|model)\b
+forged_end 60: pretends to be a message of the system
+?  system
+    (?m)^[ \t]{0,3}[-=#*]{2,8} {0,2}(?:system|admin|developer) {0,2}[-=#*]{2,8}
+rigged_answer 100: orders a verdict
+?  reviewer  grader  evaluator  recruiter  screening
+    \b(?:ai|llm|automated|language model|gpt) (?:reviewers?|graders?|evaluators?|recruiters?|screeners?) (?:must
+    |should|are required to
+    |need to|have to) (?:\w+ )?(?:give|rate|score|approve|recommend|accept|praise|rank)\b
+override 100: declares the instructions void
+?  bound by  constrained by  restricted by  governed by  limited by
+    \byou(?:'re| are)? (?:now )?(?:no longer|not|never) (?:bound|constrained|restricted|limited
+    |governed) by (?:your|any|the
+    |its|earlier|previous|prior|these)\b
+override 100: sets the user's request aside
+?  the user  you were asked  the human  the question  they asked
+    \b(?:ignore|disregard|forget|never mind|pay no attention to|dismiss) (?:what|whatever|anything|everything|that
+    |the fact)
+    (?: that)? (?:the user|the human|they|you were) (?:\w+ )?(?:asked?|said|says|wants?|wrote|told|requested)
+    |\bpay no attention to (?:the|any|all|what|your)\b[^.\n]{0,30}(?:above|question|request|instructions?|prompt
+    |user|rules)
+override 80: replaces the user's request
+?  real request  actual request  real question  real goal  true intent  real intent  real task  actual task
+    \b(?:the user|user|human|my|the)(?:'s)? (?:real|actual|true) (?:request|question|goal|intent|intention|task
+    |wish) (?:is|was)\b
+safeguards_off 100: claims that the safeguards are off
+?  safety  filters  restrictions  guardrails  content polic
+    \b(?:safety|content|ethical|security) (?:filters?|checks?|protocols?|guidelines|restrictions?|guardrails
+    |polic(?:y|ies))
+    (?: (?:have been|has been|are|is|were))? (?:now |temporarily )?(?:disabled|off|removed|lifted|suspended
+    |deactivated|bypassed)\b
+forged_end 100: pretends that the prompt ends here and another begins
+?  begin  start  </
+    \b(?:begin|start)(?: of)?(?: the)? new (?:system |admin )?(?:prompt|instructions?|session|conversation)\b
+    |</(?:document
+    |context|data|user_input|input|tool_result|results?|content|instructions?|untrusted\w{0,12}
+    |user)>\s{0,4}<(?:system
+    |instructions?|user|admin|assistant)
+new_task 70: replaces the task
+?  now
+    \byour (?:only |sole |new )?(?:task|job|goal|role|objective|mission)(?: is)? now(?: is)?(?: to)?\b
+fake_completion 50: pretends that the task is finished
+?  task  request  job
+    \b(?:previous|last|current|original|first|user's) (?:task|request|job|question) (?:is|was|has been) (?:no
+    w |already )?
+    (?:finished|completed?|done|cancell?ed|over|answered|resolved)\b
+phishing 60: has the user led somewhere
+?  the user to  your user to  users to
+    \b(?:tell|ask|instruct|convince|urge|advise|direct) (?:the|your) users? to (?:visit|click|enter|download
+    |install|call|pay
+    |send|log ?in|transfer|disable|provide their|share their)\b
+hijack 60: dictates the answer
+?  the following  this
+    \b(?:output|print|say|reply with|respond with|write|return) (?:only )?(?:the following|this)(?: text| sentence
+    | message
+    | string| words?)? (?:exactly|verbatim|word for word|and nothing else)\b
+tool_order 60: puts a tool before all others
+?  this tool  any other tool  any tool  other tools
+    \b(?:this|the) tool must (?:always )?be (?:called|used|invoked|run) (?:first|before)\b|\bbefore (?:using
+    |calling|running) any
+    (?: other)? tools?,? (?:always |first |you must |please )?(?:call|use|invoke|run|read)\b
+tool_order 50: keeps the model from the right tool
+?  tool
+    \b(?:do not|don't|never) (?:use|call) the (?:original|other|built-?in|official
+    |real) \w{1,30}(?: \w{1,20})? ?tool\b
+no_questions 50: keeps the user from being asked
+?  never ask  not ask  don't ask  stop asking
+    \b(?:never|do not|don't|stop) ask(?:ing)? (?:again|for (?:any )?(?:confirmation|approval|permission|consent)
+    |(?:the user|me) (?:again|for (?:confirmation|approval|permission)))\b
 addressed 50: speaks to the model in a comment that readers do not see
 ?  <!--  [//]:  [comment]:
     (?:<!--|\[//\]:|\[comment\]:)[^>\n]{0,40}\b(?:ai|llm|assistants?|agents?|claude|gpt|language models?|chatbots?
@@ -87,10 +185,12 @@ forged_role 60: pretends to be another speaker of the conversation
 forged_role 50: pretends to be another speaker of the conversation
 ?  assistant:  ai:  bot:
     (?:^|\n)[ \t]{0,4}(?:assistant|ai|bot|chatgpt):[^\n]{0,400}\n{1,3}[ \t]{0,4}(?:user|human):
-forged_role 60: pretends to be another speaker of the conversation
+forged_role 70: pretends to be another speaker of the conversation
 ?  user:  human:
-    \n[ \t]{0,4}(?:user|human): {0,2}(?:thanks|next|there are|now|please|ignore|great|ok|i want|could you|forget
-    |actually|can you)[^\n]{0,200}(?:repeat|ignore|instead|focus|print|say |send|forget|following|reply|write|tell)
+    (?:\n[ \t]{0,4}|[.!?\]] )(?:user|human): {0,2}(?:thanks|next|there are|now|please|ignore|great|ok|i want
+    |could you|forget
+    |actually|can you)[^\n]{0,200}(?:repeat|ignore|instead|focus|print|say |send|forget|following|reply|write|tell
+    |give)
 forged_role 60: pretends to be another speaker of the conversation
 ?  <system  </system  [system  <admin  <instructions  <important  <information  <user_query
     (?:<|\[)/?(?:system|admin|important|information|instructions?|user_query)(?:[_ -](?:message|prompt|instructions?
@@ -110,7 +210,7 @@ hijack 60: puts its own task before the user's
     |answer|respond|repl|continu|proceed|complet|us(?:e|ing)|perform|summar|process|finish|help
     |tak)\w{0,6}\b[^.!?]{0,100}?\b(?:please |you must |you need to |you have to |first,? |always |it i
     s |make sure )[^.!?]{0,30}?\b(?:do|run|send|execute|follow|perform|call|read|fetch|open|first|pass)\b
-hijack 50: puts its own task before the user's
+hijack 60: puts its own task before the user's
 ?  do the following first  following first  do this first  first do  instead of  rather than
     \bdo (?:the following|this|these) first\b|\b(?:instead of|rather than) (?:summari[sz]|answer|respond|complet
     |translat|follow|perform|help)\w{0,6}[^.!?\n]{0,80}?\b(?:you (?:must|should|will)|please|output|print|say|reply
@@ -153,7 +253,7 @@ hijack 40: speaks to the model behind the user's back
     \b(?:this is an? )?(?:important|urgent) (?:message|notice|instruction|note) (?:from me|to you|for (?:you|the|all
     |any) )|\bimportant!{2,}|\battention[,:!]? (?:all )?(?:ai|llm|assistant|agents?|language model|model)
 addressed 50: speaks to the model behind the user's back
-?  ai·  llm  assistant  language model  agent
+?  ai·  ai,  ai:  ai.  llm  assistant  language model  agent
     \bto you,? (?:the )?(?:ai|assistant|llm|model|chatbot)\b|\b(?:note|message|notice|instructions?|reminder
     |memo) (?:to|for) (?:the |all |any |every )?(?:ai|llm|assistants?|language models?|chatbots?)\b
     |\bif you are (?:an? )?(?:ai|llm|language model|large language|assistant|chatbot)\b|\b(?:ai|llm)s? (?:reading

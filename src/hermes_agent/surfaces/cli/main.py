@@ -13,7 +13,7 @@ COMMANDS = {
     "resume": "Go on with runs that were interrupted.",
     "inbox": "Messages the agent left for you and others.",
     "why": "What a run read, decided and refused, and why.",
-    "scan": "Look for injected instructions, hidden characters and back doors in text.",
+    "scan": "Look for injected instructions and hidden text.",
     "status": "What is running, waiting and interrupted.",
     "tools": "Which tools the agent has.",
     "model": "Which models there are, which one answers, and how good it is.",
