@@ -21,6 +21,7 @@ from .victim import ANSWER, Order, Report
 FULL = os.environ.get("HERMES_TEST_FULL") == "1"
 KINDS = ("commit_before", "commit_after", "effect_before", "effect_after", "delivery")
 ONCE = {4, 7, 8}
+SANDBOXES = ("none", "bubblewrap", "landlock")
 
 pytestmark = [pytest.mark.req("R2", "R14")]
 
@@ -182,7 +183,7 @@ def test_killed_at_random_times(scene: Scene) -> None:
     whole = scene.live(scene.order()).seconds
     rng = random.Random(20260)
     for _ in range(200 if FULL else 20):
-        scene.die_and_resume(scene.order(seconds=rng.uniform(0.001, whole * 1.1)))
+        scene.die_and_resume(scene.order(seconds=rng.uniform(0.001, whole * 1.1), sandbox=rng.choice(SANDBOXES)))
 
 
 def test_killed_twice_while_resuming(scene: Scene) -> None:

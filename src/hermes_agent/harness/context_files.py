@@ -5,13 +5,13 @@ Their text becomes part of the frozen prefix, so equal files give equal bytes.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ..safety.paths import Scope
 from ..safety.scan import Kind, Report, Verdict, scan
+from ..tools.tool import in_thread
 from ..types.advice import Section, SessionView
 from ..types.errors import PermissionRefused
 from ..types.text import one_line
@@ -47,7 +47,7 @@ class ContextFiles:
 
     async def sections(self, session: SessionView) -> Sequence[Section]:
         """The sections for a workspace, always in the same order."""
-        found, notes = await asyncio.to_thread(self._read, session.workspace)
+        found, notes = await in_thread(lambda: self._read(session.workspace))
         for note in notes:
             self._notify(note)
         return found

@@ -279,6 +279,7 @@ def test_a_page_cannot_change_how_it_is_read(visit: Visitor) -> None:
     assert 'button "Honest"' in visit(browser_navigate, url=visit.site.url("/tamper")).text
 
 
+@pytest.mark.slow
 def test_endless_redirects_and_silence_end(hasty: Visitor) -> None:
     hasty.site.pages["/round"] = redirect("/round")
     round_and_round = hasty(browser_navigate, url=hasty.site.url("/round"))
@@ -306,7 +307,7 @@ def test_an_endless_page_is_shown_as_far_as_it_came(hasty: Visitor) -> None:
     assert shown.startswith("[the page is still loading]\nfirst words")
 
 
-@pytest.mark.parametrize("trap", ["alert", "loop", "leave"])
+@pytest.mark.parametrize("trap", ["alert", pytest.param("loop", marks=pytest.mark.slow), "leave"])
 def test_traps_are_left(hasty: Visitor, trap: str) -> None:
     hasty.site.pages |= {
         "/alert": "<script>for (;;) alert('again')</script>",
@@ -325,6 +326,7 @@ def test_traps_are_left(hasty: Visitor, trap: str) -> None:
     assert "free" in hasty(browser_navigate, url=hasty.site.url("/after")).text
 
 
+@pytest.mark.slow
 def test_a_script_that_never_ends_costs_only_its_page(hasty: Visitor) -> None:
     hasty.site.pages["/plain"] = "<p>plain</p>"
     hasty(browser_navigate, url=hasty.site.url("/plain"))
@@ -333,6 +335,7 @@ def test_a_script_that_never_ends_costs_only_its_page(hasty: Visitor) -> None:
     assert "plain" in hasty(browser_navigate, url=hasty.site.url("/plain")).text
 
 
+@pytest.mark.slow
 def test_an_option_that_is_not_there_and_a_disabled_button_fail_in_words(hasty: Visitor) -> None:
     hasty.site.pages["/form"] = FORM
     page = hasty(browser_navigate, url=hasty.site.url("/form")).text
@@ -340,6 +343,7 @@ def test_an_option_that_is_not_there_and_a_disabled_button_fail_in_words(hasty: 
     assert hasty(browser_click, ref=ref(page, "Later")).error == "disabled"
 
 
+@pytest.mark.slow
 def test_a_flood_of_tabs_is_stopped(visit: Visitor) -> None:
     visit.site.pages |= {
         "/flood": '<button onclick="for (let i = 0; i < 30; i++) window.open(`/drop`)">go</button>',

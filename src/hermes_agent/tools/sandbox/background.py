@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -54,18 +55,21 @@ class BackgroundFiles:
             path.unlink(missing_ok=True)
 
     def tail(self) -> tuple[int, bytes]:
-        """How many bytes were ever printed, and the last megabyte of them."""
-        begins, current, size = self._begins(), b"", 0
+        """How many bytes were ever printed, and the last megabyte of them.
+
+        Both halves and the place where the newer one begins are read again if the log was turned over meanwhile: then
+        the halves would not belong together.
+        """
+        end, data = 0, b""
         for _ in range(_TRIES):
-            found = _tail(self.log, _LOOK_BACK)
-            now = self._begins()
-            if found is not None and now == begins:
-                current, size = found
-                break
-            begins = now
+            begins, found = self._begins(), _tail(self.log, _LOOK_BACK)
+            if found is not None:
+                older = _tail(self.older, _LOOK_BACK - len(found.data)) if begins else None
+                end, data = begins + found.size, (older.data if older else b"") + found.data
+                if self._begins() == begins and _file_number(self.log) == found.number:
+                    break
             time.sleep(_PAUSE)
-        older = _tail(self.older, _LOOK_BACK - len(current)) if begins and len(current) < _LOOK_BACK else None
-        return begins + size, (older[0] if older else b"") + current
+        return end, data
 
     def _begins(self) -> int:
         try:
@@ -95,15 +99,30 @@ def _half_character(data: bytes) -> int:
     return 0
 
 
-def _tail(path: Path, limit: int) -> tuple[bytes, int] | None:
-    """The last bytes of a file and its size; None when there is no such file."""
+class _Tail(NamedTuple):
+    """The last bytes of a file, its size, and the number that tells it from another file of its name."""
+
+    data: bytes
+    size: int
+    number: int
+
+
+def _tail(path: Path, limit: int) -> _Tail | None:
+    """The end of a file; None when there is no such file."""
     try:
         with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            file.seek(max(size - limit, 0))
-            return file.read(limit), size
+            status = os.fstat(file.fileno())
+            file.seek(max(status.st_size - limit, 0))
+            return _Tail(file.read(max(limit, 0)), status.st_size, status.st_ino)
     except FileNotFoundError:
         return None
+
+
+def _file_number(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except FileNotFoundError:
+        return -1
 
 
 class Background:
