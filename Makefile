@@ -9,7 +9,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
 CODE := $(wildcard src tests benchmarks scripts)
-PYTEST := $(BIN)/pytest -q -n 2 --dist worksteal --inline-snapshot=disable
+# Many tests wait for real processes, so there are more workers than cores.
+PYTEST := $(BIN)/pytest -q -n 4 --dist worksteal --inline-snapshot=disable
 
 title = if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then printf '\033[1m%s\033[0m\n' '$(1)'; else printf '%s\n' '$(1)'; fi
 

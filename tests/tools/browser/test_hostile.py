@@ -168,7 +168,10 @@ def test_no_way_of_asking_reaches_a_private_address(visit: Visitor) -> None:
 
 
 @pytest.mark.req("A4")
-@pytest.mark.parametrize("way", ["redirect", "meta", "script", "link", "popup", "form"])
+@pytest.mark.parametrize(
+    "way",
+    ["redirect", "script", "popup", *(pytest.param(way, marks=pytest.mark.slow) for way in ("meta", "link", "form"))],
+)
 def test_a_page_cannot_lead_to_a_private_address(visit: Visitor, way: str) -> None:
     with listening() as private:
         target = f"http://127.0.0.1:{private.getsockname()[1]}/"

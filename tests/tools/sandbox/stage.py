@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 from uuid import uuid4
 
@@ -55,6 +56,13 @@ class Listener:
                     self.arrived += 1
             except OSError:
                 continue
+
+    def wait_for(self, count: int, seconds: float = 20.0) -> bool:
+        """Whether so many arrived, as soon as the thread that counts has had its turn."""
+        limit = time.monotonic() + seconds
+        while self.arrived < count and time.monotonic() < limit:
+            time.sleep(0.01)
+        return self.arrived == count
 
     def close(self) -> None:
         self._stop.set()

@@ -156,7 +156,7 @@ def test_a_socket_in_a_shared_folder_can_be_used(confined: Making, tmp_path: Pat
             f"import socket; socket.socket(1).connect('{shared}/s'); print('called')"
         )
         assert bench.run("python3 call.py", shared=[shared]).text == "called"
-        assert listener.arrived == 1
+        assert listener.wait_for(1)
     finally:
         listener.close()
 

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -92,8 +93,9 @@ def test_the_container_is_ended_when_its_client_is(tmp_path: Path) -> None:
     os.killpg(client.pid, 9)
     client.wait()
     argv = recorded(tmp_path)
-    while not (tmp_path / "log").exists():
-        os.sched_yield()
+    limit = time.monotonic() + 30
+    while time.monotonic() < limit and not ((tmp_path / "log").exists() and (tmp_path / "log").read_text()):
+        time.sleep(0.01)
     assert (tmp_path / "log").read_text() == f"kill {argv[argv.index('--name') + 1]}\n"
 
 

@@ -19,9 +19,10 @@ _ENGINES = ("podman", "docker")
 _CLIENT = ("PATH", "HOME", "USER", "LANG", "XDG_RUNTIME_DIR", "DOCKER_HOST", "DOCKER_CONTEXT", "CONTAINER_HOST")
 _IMAGE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _RUN = (
-    '(setsid env -u HERMES_MARK /bin/sh -c \'while kill -0 "$0" 2>/dev/null; do sleep 1; done; exec "$1" kill "$2"\' '
-    '"$$" "$1" "$2" </dev/null >/dev/null 2>&1 &); shift 2; exec "$@"'
+    ': "$(setsid env -u HERMES_MARK /bin/sh -c \'exec >/dev/null 2>&1; while kill -0 "$0"; do sleep 1; done; '
+    'exec "$1" kill "$2"\' "$$" "$1" "$2" </dev/null &)"; shift 2; exec "$@"'
 )
+"""The substitution ends when the watcher has let go of its output: by then it has left the group of the client."""
 
 
 class Container:
