@@ -47,7 +47,8 @@ class ContextFiles:
 
     async def sections(self, session: SessionView) -> Sequence[Section]:
         """The sections for a workspace, always in the same order."""
-        found, notes = await in_thread(lambda: self._read(session.workspace))
+        read: tuple[list[Section], list[str]] = await in_thread(lambda: self._read(session.workspace))
+        found, notes = read
         for note in notes:
             self._notify(note)
         return found
