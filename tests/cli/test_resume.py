@@ -28,6 +28,7 @@ def test_killed_run_goes_on_and_says_what_is_in_doubt(hermes: Hermes) -> None:
     assert hermes.json("resume", "--list") == []
 
 
+@pytest.mark.slow
 @pytest.mark.req("R2")
 def test_one_of_two_by_a_part_of_its_id_as_json(hermes: Hermes) -> None:
     for name in ("a", "b"):

@@ -91,6 +91,7 @@ def test_two_processes_on_one_session_are_both_answered(hermes: Hermes) -> None:
     assert spoken[:2] == ["begin", "zero"] and sorted(asked) == ["left", "right"] and spoken[3::2] == ["one", "two"]
 
 
+@pytest.mark.slow
 def test_leaving_the_queue_takes_the_message_back(hermes: Hermes) -> None:
     model = hermes.script(say("zero"), say("one", seconds=6.0), say("two"))
     session = hermes.json("run", "begin", "-m", model)["session"]

@@ -13,6 +13,7 @@ import pytest
 
 from tests.endpoint import Endpoint, Fail, Fault, Reply, Request, by_results, call, calls, fail, loop, sequence, text
 from tests.endpoint.asking import FORMATS, Asking
+from tests.sampling import sampled
 
 ASKING = [pytest.param(asking, id=name) for name, asking in FORMATS.items()]
 ENDINGS = {
@@ -62,7 +63,7 @@ def has_whole_body(got: bytes) -> bool:
 
 
 @pytest.mark.parametrize("asking", ASKING)
-@pytest.mark.parametrize("fault", Fault)
+@pytest.mark.parametrize("fault", sampled(Fault, 3))
 @pytest.mark.parametrize("stream", [True, False])
 def test_every_fault_has_its_ending(asking: Asking, fault: Fault, stream: bool) -> None:
     with Endpoint(sequence([Fail(fault=fault, size=100_000)])) as endpoint:
@@ -90,7 +91,7 @@ def payloads_of(asking: Asking, reply: Reply) -> list[bytes]:
     return found
 
 
-@pytest.mark.parametrize("asking", ASKING)
+@pytest.mark.parametrize("asking", sampled(ASKING, 3))
 def test_faults_of_bytes_are_what_they_say(asking: Asking) -> None:
     payloads = {fault: payloads_of(asking, Fail(fault=fault, size=100_000)) for fault in Fault if fault not in ENDINGS}
     assert any(b"before \\u0000 after" in data for data in payloads[Fault.NUL])
@@ -117,7 +118,7 @@ def test_characters_are_really_split_between_chunks(asking: Asking) -> None:
     assert "日".encode() not in got
 
 
-@pytest.mark.parametrize("asking", ASKING)
+@pytest.mark.parametrize("asking", sampled(ASKING, 3))
 def test_faults_of_calls_are_what_they_say(asking: Asking) -> None:
     payloads = {fault: b"".join(payloads_of(asking, fail(fault))) for fault in Fault if fault not in ENDINGS}
     assert payloads[Fault.DUPLICATE_IDS].count(b'"call_same"') >= 2

@@ -125,6 +125,7 @@ def test_a_result_that_is_none_is_an_error_and_no_crash(local_rig: Rig) -> None:
     assert (done.status, done.error) == (CallStatus.ERROR, "TypeError")
 
 
+@pytest.mark.slow
 @pytest.mark.req("R14")
 def test_a_hundred_megabytes_are_cut_and_can_be_read_on(local_rig: Rig) -> None:
     line = "0123456789 abcdef\n"

@@ -82,6 +82,7 @@ def test_a_house_without_trunk_tests_is_broken(project: Path) -> None:
     assert prove(project)[1][0] == "BROKEN without learning, skills, memory: no test carries the mark `trunk`"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "text", "said"),
     [

@@ -24,7 +24,7 @@ from tests.models.faulty import (
     spoil,
 )
 
-RUNS = 100 if os.environ.get("HERMES_TEST_FULL") == "1" else 20
+RUNS = 100 if os.environ.get("HERMES_TEST_FULL") == "1" else 8
 STEPS = 5
 
 pytestmark = [pytest.mark.req("R14")]

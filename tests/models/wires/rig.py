@@ -28,7 +28,7 @@ from tests.endpoint.sigv4 import ACCESS_KEY, SECRET_KEY
 
 ATTEMPTS = 3
 STEPS = 5
-TIMEOUT = 0.5
+TIMEOUT = 1.0
 
 
 class Wire(Enum):

@@ -15,7 +15,7 @@ from tests.models.wires.rig import Told, Wire, WiresRig
 from tests.models.wires.scenario import scenario
 from tests.models.wires.sweep import observe
 
-RUNS = 1000 if os.environ.get("HERMES_TEST_FULL") == "1" else 50
+RUNS = 1000 if os.environ.get("HERMES_TEST_FULL") == "1" else 20
 pytestmark = [pytest.mark.req("R8", "R14")]
 
 

@@ -217,6 +217,7 @@ def test_a_page_that_closes_itself_is_no_end(visit: Visitor) -> None:
     assert visit(browser_navigate, url=visit.site.url("/bye")).ok
 
 
+@pytest.mark.slow
 def test_a_huge_page_is_cut(visit: Visitor) -> None:
     visit.site.pages |= {
         "/wide": "<body><script>document.body.innerHTML = '<p>a<a href=/>b</a></p>'.repeat(8000)</script>",
@@ -243,6 +244,7 @@ def test_a_page_that_crashes_is_no_end(visit: Visitor) -> None:
     assert "calm" in visit(browser_navigate, url=visit.site.url("/calm")).text
 
 
+@pytest.mark.slow
 def test_downloads_are_refused(visit: Visitor) -> None:
     def file(handler: BaseHTTPRequestHandler) -> None:
         name = "..\\..\u202e/evil\x07.exe".encode().decode("latin-1").replace("\x07", "")
@@ -294,6 +296,7 @@ def test_endless_redirects_and_silence_end(hasty: Visitor) -> None:
     assert hasty(browser_navigate, url=hasty.site.url("/cut")).error == "unreachable"
 
 
+@pytest.mark.slow
 def test_an_endless_page_is_shown_as_far_as_it_came(hasty: Visitor) -> None:
     def drip(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(200)
