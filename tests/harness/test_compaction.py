@@ -20,7 +20,7 @@ from hermes_agent.types.events import (
     PrefixFrozen,
     UserMessage,
 )
-from hermes_agent.types.tools import ToolCall
+from hermes_agent.types.tools import Label, ToolCall
 from hermes_agent.types.trace import CallStatus, RunStatus
 from tests.harness.rig import events
 
@@ -39,9 +39,11 @@ class Talker:
         self._summary = summary
         self._too_long_at = too_long_at
         self.requests: list[list[Message]] = []
+        self.summarised: list[str] = []
 
     async def answer(self, request: ModelRequest, on_text: TextListener) -> ModelAnswer:
         if not request.prefix.tools:
+            self.summarised += [message.text for message in request.transcript]
             if not self._summary:
                 raise ModelError(ModelFailure.REFUSED, "no summaries today")
             return ModelAnswer(text=self._summary, stop="stop")
@@ -57,11 +59,12 @@ class Talker:
         return None
 
 
-def agent_with(home: Path, model: Talker, share: float = 0.75) -> Agent:
+def agent_with(home: Path, model: Talker, share: float = 0.75, labels: frozenset[Label] | None = None) -> Agent:
     (home / "config.yaml").write_text(f"prompt: {{compact_share: {share}, keep_share: 0.25, identity: Brief.}}\n")
     (home / "models.yaml").write_text(FACTS)
     agent = Agent(name="long", model=model, home=home, workspace=home)
-    agent.register_tool(Tool("look", lambda n: f"{n} {BIG}", capabilities=[], effect="none", parameters={}))
+    look = Tool("look", lambda n: f"{n} {BIG}", capabilities=[], effect="none", parameters={})
+    agent.register_tool(look.with_spec(labels=labels))
     return agent
 
 
@@ -108,6 +111,22 @@ def test_another_process_reads_the_shortened_conversation(home: Path) -> None:
     before, after = first.requests[-1], second.requests[0]
     assert after[: len(before)] == before
     assert [type(message) for message in after[len(before) :]] == [AssistantMessage, UserMessage]
+
+
+@pytest.mark.req("B5", "R9")
+def test_what_strangers_wrote_is_summed_up_apart(home: Path) -> None:
+    model = Talker(14)
+    agent = agent_with(home, model, labels=frozenset((Label.UNTRUSTED,)))
+    result = agent.run("look fourteen times")
+    compacted = [event for event in events(agent, result) if isinstance(event, Compacted)]
+    agent.close()
+    assert result.status is RunStatus.DONE and compacted
+    own, strangers = model.summarised[0], model.summarised[1]
+    assert BIG not in own and "Result of look (ok): (a stranger's text; summed up apart)" in own
+    assert BIG[:500] in strangers and "look fourteen times" not in strangers
+    assert all("SUMMARY" in event.summary and "SUMMARY" in event.aside for event in compacted)
+    first, second = model.requests[-1][:2]
+    assert [one.source for one in (first, second) if isinstance(one, Fragment)] == ["summary", "strangers"]
 
 
 def test_a_summariser_that_fails_never_costs_the_turn(home: Path) -> None:
