@@ -119,6 +119,7 @@ class Progress:
 
 def shown(call: ToolCall, limit: int = 120) -> str:
     """A call on one line, as a person would write it."""
+    call = call.meant()
     arguments = ", ".join(f"{name}={one_line(str(value), 60)}" for name, value in call.arguments.items())
     return one_line(f"{call.name}({arguments})", limit)
 
