@@ -304,6 +304,24 @@ def test_colours_on_a_terminal_unless_refused(hermes: Hermes, variable: dict[str
         assert (b"\x1b[" in screen.raw) == (not variable)
 
 
+def test_the_calls_of_one_step_are_asked_about_together(hermes: Hermes) -> None:
+    hermes.run("config", "set", "permissions.shell", "ask")
+    calls = [{"name": "terminal", "arguments": {"command": f"touch {name}"}} for name in ("one", "two", "three")]
+    model = hermes.script({"text": "", "calls": calls}, say("done"))
+    with terminal(hermes, "run", "x", "-m", model) as screen:
+        screen.expect("3 calls wait for your answer:")
+        screen.expect("[y]es to all  [n]o to all  [s]ession  [o]ne by one: ")
+        screen.type("what?\n")
+        screen.expect("please answer y, n, s or o")
+        screen.type("o\n")
+        for answer in ("y", "n", "y"):
+            screen.expect("[y]es  [n]o  [s]ession: ")
+            screen.type(f"{answer}\n")
+        screen.expect("done")
+        assert screen.wait() == 0
+    assert sorted(path.name for path in hermes.workspace.iterdir()) == ["one", "three"]
+
+
 def test_run_asks_at_the_terminal(hermes: Hermes) -> None:
     hermes.run("config", "set", "permissions.shell", "ask")
     model = hermes.script(call("terminal", command="touch made"), say("done"))
