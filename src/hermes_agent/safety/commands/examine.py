@@ -39,34 +39,7 @@ _BUILTINS = names(
     "test [ [[ printf read unset let declare typeset export local readonly mapfile readarray wait getopts"
 )
 
-
-_RESERVED = frozenset(
-    [
-        "{",
-        "}",
-        "(",
-        ")",
-        "then",
-        "do",
-        "done",
-        "fi",
-        "else",
-        "elif",
-        "esac",
-        "in",
-        "case",
-        "if",
-        "for",
-        "while",
-        "until",
-        "function",
-        "select",
-        "!",
-        "]]",
-        ";;",
-        ";",
-    ]
-)
+_RESERVED = names("{ } ( ) then do done fi else elif esac in case if for while until function select ! ]] ;; ;")
 
 
 class _Call(NamedTuple):
