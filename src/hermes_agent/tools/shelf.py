@@ -16,7 +16,36 @@ _LONGEST_TEXT = 4_000
 _NAME, _FAMILY, _DESCRIPTION, _PARAMETER = 4.0, 2.0, 1.0, 0.5
 _BEGINNING = 0.5
 _SILENT = frozenset(
-    "a an and are at can do for from how i in is it me my of on or that the this to use want what with you".split()
+    (
+        "a",
+        "an",
+        "and",
+        "are",
+        "at",
+        "can",
+        "do",
+        "for",
+        "from",
+        "how",
+        "i",
+        "in",
+        "is",
+        "it",
+        "me",
+        "my",
+        "of",
+        "on",
+        "or",
+        "that",
+        "the",
+        "this",
+        "to",
+        "use",
+        "want",
+        "what",
+        "with",
+        "you",
+    )
 )
 
 
