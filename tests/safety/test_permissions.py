@@ -222,6 +222,8 @@ def test_inside_a_sandbox_only_what_alarms_is_asked_about() -> None:
     ):
         assert verdict(alarming) is Verdict.ASK, alarming
     assert verdict("ls", network=True) is Verdict.ASK
+    misplaced = Policy({Capability.NETWORK: Verdict.CONFINED}, confined=lambda: True)
+    assert misplaced.judge(spec("network"), "s").verdict is Verdict.ASK, "a sandbox for commands confines no web tool"
     assert policy.judge(TERMINAL, "s", {"command": "rm -rf ."}).reason.startswith("terminal needs shell: ")
 
 

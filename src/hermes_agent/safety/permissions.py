@@ -69,7 +69,8 @@ class Policy:
         for capability in sorted(capabilities_of(spec, arguments)):
             verdict = self._rules.get(capability, Verdict.ASK)
             if verdict is Verdict.CONFINED:
-                verdict, because = self._command(arguments)
+                shell = capability is Capability.SHELL
+                verdict, because = self._command(arguments) if shell else (Verdict.ASK, because)
             if verdict is Verdict.DENY:
                 return Ruling(verdict=Verdict.DENY, reason=f"permissions.{capability} is deny")
             if verdict is Verdict.ASK:
