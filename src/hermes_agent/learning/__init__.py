@@ -1,0 +1,1 @@
+"""What the harness learns from its own executions, and the evidence for it."""

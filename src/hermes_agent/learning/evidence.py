@@ -1,0 +1,167 @@
+"""The mathematics of learning: e-values on calls, bets on tasks, discounted rates. Pure functions on small values.
+
+An e-value is a product that a true null hypothesis keeps small: whenever one looks, the chance that it has ever reached
+1/α is at most α. So evidence may be looked at after every trace, for ever, without a correction. Priors, imports and
+other families never enter one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ..types.base import Value
+
+ACT = 20.0
+RESTORE = 5.0
+DISCOUNT = 0.99
+_HALF = 0.5
+_FAILING = (0.05, 0.15, 0.3)
+_WORKING = (0.95, 0.85, 0.7)
+
+
+class CallEvidence(Value, frozen=True, kw_only=True):
+    """Evidence that a tool does not work in a situation (`against`) or works again (`restored`).
+
+    Both hold one logarithm per alternative rate. `worked` and `failed` count what was observed: one observation per
+    trace and argument digest.
+    """
+
+    against: tuple[float, ...] = (0.0,) * len(_FAILING)
+    restored: tuple[float, ...] = (0.0,) * len(_WORKING)
+    worked: int = 0
+    failed: int = 0
+
+    def seen(self, *, worked: bool) -> CallEvidence:
+        """One more observation, made without avoiding the tool."""
+        return CallEvidence(
+            against=_multiplied(self.against, _FAILING, worked),
+            restored=self.restored,
+            worked=self.worked + worked,
+            failed=self.failed + (not worked),
+        )
+
+    def explored(self, *, worked: bool) -> CallEvidence:
+        """One more observation, made although the tool is avoided."""
+        return CallEvidence(
+            against=self.against,
+            restored=_multiplied(self.restored, _WORKING, worked),
+            worked=self.worked + worked,
+            failed=self.failed + (not worked),
+        )
+
+    def e_against(self) -> float:
+        """Evidence against "works at least half the time"."""
+        return _mixture(self.against)
+
+    def e_restored(self) -> float:
+        """Evidence against "works at most half the time", from exploration alone."""
+        return _mixture(self.restored)
+
+
+def acts(evidence: CallEvidence, weight: float) -> bool:
+    """Whether a condition of this weight may act. Weights are fixed before any data and sum to at most one."""
+    return weight * evidence.e_against() >= ACT
+
+
+def _multiplied(logs: Sequence[float], rates: Sequence[float], worked: bool) -> tuple[float, ...]:
+    return tuple(log + math.log((rate if worked else 1 - rate) / _HALF) for log, rate in zip(logs, rates, strict=True))
+
+
+def _mixture(logs: Sequence[float]) -> float:
+    top = max(logs)
+    return math.exp(min(top, 600.0)) * sum(math.exp(log - top) for log in logs) / len(logs)
+
+
+class TaskEvidence(Value, frozen=True, kw_only=True):
+    """A bet that switching a hint or skill on helps, and the mirrored bet that it harms.
+
+    `helps` and `harms` are logarithms of the two capitals. The two sums make the next stake and `successes` of `tasks`
+    the baseline: both depend on the past only.
+    """
+
+    helps: float = 0.0
+    harms: float = 0.0
+    tasks: int = 0
+    successes: float = 0.0
+    sum_z: float = 0.0
+    sum_z2: float = 0.0
+    on: int = 0
+    on_successes: int = 0
+
+    def seen(self, *, on: bool, success: bool, propensity: float) -> TaskEvidence:
+        """One more task in which the coin decided with this propensity."""
+        baseline = (self.successes + 0.5) / (self.tasks + 1)
+        centred = float(success) - baseline
+        z = centred / propensity if on else -centred / (1 - propensity)
+        largest = 0.9 * min(propensity, 1 - propensity)
+        mean, second = self.sum_z / (self.tasks + 1), (self.sum_z2 + 1.0) / (self.tasks + 1)
+        stake = min(largest, max(largest / 8, abs(mean) / second))
+        return TaskEvidence(
+            helps=self.helps + math.log1p(stake * z),
+            harms=self.harms + math.log1p(-stake * z),
+            tasks=self.tasks + 1,
+            successes=self.successes + success,
+            sum_z=self.sum_z + z,
+            sum_z2=self.sum_z2 + z * z,
+            on=self.on + on,
+            on_successes=self.on_successes + (on and success),
+        )
+
+    def e_helps(self) -> float:
+        """Evidence against "it does not help"."""
+        return math.exp(min(self.helps, 600.0))
+
+    def e_harms(self) -> float:
+        """Evidence against "it does not harm"."""
+        return math.exp(min(self.harms, 600.0))
+
+    def effect(self) -> float | None:
+        """The estimated difference in success; None before both sides were seen."""
+        off = self.tasks - self.on
+        if not self.on or not off:
+            return None
+        return self.on_successes / self.on - (self.successes - self.on_successes) / off
+
+
+class PairEvidence(Value, frozen=True, kw_only=True):
+    """Tasks done twice from the same start, with and without. Only pairs that differ say something."""
+
+    helps: float = 0.0
+    harms: float = 0.0
+    wins: int = 0
+    losses: int = 0
+
+    def seen(self, *, won: bool) -> PairEvidence:
+        """One more discordant pair."""
+        stake = min(0.5, max(0.1, abs(self.wins - self.losses) / (self.wins + self.losses + 2)))
+        sign = 1 if won else -1
+        return PairEvidence(
+            helps=self.helps + math.log1p(stake * sign),
+            harms=self.harms + math.log1p(-stake * sign),
+            wins=self.wins + won,
+            losses=self.losses + (not won),
+        )
+
+    def e_helps(self) -> float:
+        """Evidence against "it wins at most as often as it loses"."""
+        return math.exp(min(self.helps, 600.0))
+
+    def e_harms(self) -> float:
+        """Evidence against "it loses at most as often as it wins"."""
+        return math.exp(min(self.harms, 600.0))
+
+
+class Rate(Value, frozen=True, kw_only=True):
+    """A discounted Beta mean: recent observations count more. `prior` observations enter rankings only."""
+
+    good: float = 0.0
+    all: float = 0.0
+
+    def seen(self, *, worked: bool) -> Rate:
+        """One more observation."""
+        return Rate(good=self.good * DISCOUNT + worked, all=self.all * DISCOUNT + 1)
+
+    def mean(self, prior_good: float = 0.5, prior_all: float = 1.0) -> float:
+        """The rate, drawn towards a prior of so many observations."""
+        return (self.good + prior_good) / (self.all + prior_all)
