@@ -23,7 +23,7 @@ from .safety.approvals import Approver, Nobody
 from .store.runs import Run
 from .store.sessions import Session
 from .tools.tool import Tool
-from .types.advice import Advice, Advisor, Failure, HeuristicStore, Situation, StoreAdvisor
+from .types.advice import Advice, Advisor, Failure, HeuristicStore, Moment, Ruling, Situation, Steer
 from .types.base import Value
 from .types.errors import HermesError, UsageError
 from .types.ids import new_id
@@ -241,6 +241,33 @@ class Agent:
         return await self.app.session(session_id, title=title, surface="library", workspace=self.workspace)
 
 
+class StoreAdvisor:
+    """Advice from a heuristic store: its answers become hints, its known failures are not retried."""
+
+    def __init__(self, store: HeuristicStore) -> None:
+        self._store = store
+
+    async def advise(self, situation: Situation) -> Advice:
+        return Advice(hints=tuple(self._store.query(situation)), family=situation.family)
+
+    async def resume(self, situation: Situation, version: int) -> None:
+        return None
+
+    def review(self, moment: Moment) -> Ruling:
+        return Ruling()
+
+    def weigh_retry(self, failure: Failure, situation: Situation) -> Ruling:
+        if self._store.is_known_failure(failure.tool, failure.error):
+            return Ruling(steer=Steer(reason="known to be futile here"))
+        return Ruling()
+
+    def repair(self, failure: Failure, situation: Situation) -> Ruling:
+        return Ruling()
+
+    async def learn(self, trace: Trace) -> None:
+        self._store.learn_from_trace(trace)
+
+
 class HermesHarness:
     """The harness under the names its first description gave it.
 
@@ -283,7 +310,7 @@ class HermesHarness:
     def should_retry(self, step: str, error: str) -> bool:
         """Whether heuristics give a failed step another chance."""
         failure = Failure(tool=step, error=error, text=error, attempt=1)
-        return self._advisor.worth_retrying(failure, Situation(request="", model=""))
+        return self._advisor.weigh_retry(failure, Situation(request="", model="")).steer is None
 
 
 async def _no_delivery(finished: Finished) -> None:

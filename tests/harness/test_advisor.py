@@ -7,11 +7,10 @@ import msgspec
 import pytest
 
 from hermes_agent.tools.tool import Tool
-from hermes_agent.types.advice import Advice, AdviceItem, Failure, Situation, Steer
+from hermes_agent.types.advice import Advice, Failure, Moment, Ruling, Situation, Steer
 from hermes_agent.types.events import AdviceGiven, CallFinished, Decided, Fragment, PlanChanged, PrefixFrozen
 from hermes_agent.types.plan import ActivePlan
-from hermes_agent.types.tools import ToolCall
-from hermes_agent.types.trace import CallStatus, RunStatus, Trace
+from hermes_agent.types.trace import AdviceItem, CallStatus, RunStatus, Trace
 from tests.harness.rig import Rig, Witness, call, calling, events, of, results, saying, until
 
 
@@ -29,13 +28,20 @@ class Adviser:
         self.asked.append(("advise", situation))
         return self._advice
 
-    def review(self, call: ToolCall, situation: Situation) -> Steer | None:
-        self.asked.append(("review", call.name))
-        return Steer(reason=f"{call.name} fails here", better="slow") if call.name == self._avoid else None
+    async def resume(self, situation: Situation, version: int) -> None:
+        self.asked.append(("resume", version))
 
-    def worth_retrying(self, failure: Failure, situation: Situation) -> bool:
-        self.asked.append(("worth_retrying", failure))
-        return not self._futile
+    def review(self, moment: Moment) -> Ruling:
+        name = moment.call.name
+        self.asked.append(("review", name))
+        return Ruling(steer=Steer(reason=f"{name} fails here", better="slow") if name == self._avoid else None)
+
+    def weigh_retry(self, failure: Failure, situation: Situation) -> Ruling:
+        self.asked.append(("weigh_retry", failure))
+        return Ruling(steer=Steer(reason="futile") if self._futile else None)
+
+    def repair(self, failure: Failure, situation: Situation) -> Ruling:
+        return Ruling()
 
     async def learn(self, trace: Trace) -> None:
         self.asked.append(("learn", trace.outcome.status))
@@ -81,7 +87,7 @@ def test_heuristics_then_plan_then_model_then_tool_then_record_then_learning(rig
         "DeliveryFinished",
     ]
     assert adviser.asked == [
-        ("advise", Situation(request="look", model="scripted:script", surface="library")),
+        ("advise", Situation(request="look", model="scripted:script", surface="library", run_id=result.run_id)),
         ("review", "probe"),
         ("learn", RunStatus.DONE),
     ]
@@ -165,7 +171,7 @@ def test_a_futile_retry_is_not_made(local_rig: Rig) -> None:
         )
     ]
     failure = Failure(tool="down", error="ConnectionError", text="ConnectionError: down", attempt=1)
-    assert ("worth_retrying", failure) in adviser.asked
+    assert ("weigh_retry", failure) in adviser.asked
 
 
 @pytest.mark.req("H7")

@@ -8,7 +8,6 @@ import msgspec
 
 from hermes_agent.store.open import Store
 from hermes_agent.store.runs import Run
-from hermes_agent.types.advice import AdviceItem
 from hermes_agent.types.errors import ModelFailure
 from hermes_agent.types.events import (
     AdviceGiven,
@@ -22,6 +21,7 @@ from hermes_agent.types.events import (
     DeliveryIntended,
     Fragment,
     InboxMode,
+    Judged,
     ModelCalled,
     PlanChanged,
     PrefixFrozen,
@@ -35,7 +35,7 @@ from hermes_agent.types.events import (
 from hermes_agent.types.plan import ActivePlan
 from hermes_agent.types.text import clean
 from hermes_agent.types.tools import Effect, ProcessIdentity, ToolCall
-from hermes_agent.types.trace import CallStatus, Judge, Outcome, RunStatus
+from hermes_agent.types.trace import AdviceItem, CallStatus, Judge, Outcome, RunStatus
 
 KINDS: tuple[type[Any], ...] = get_args(AnyEvent)
 SAMPLES: tuple[AnyEvent, ...] = (
@@ -96,6 +96,7 @@ SAMPLES: tuple[AnyEvent, ...] = (
         status=RunStatus.DONE,
         outcome=Outcome(status=RunStatus.DONE, judged_by=Judge.VERIFIER, reason="checked"),
     ),
+    Judged(success=False, by=Judge.USER, reason="wrong file"),
     DeliveryIntended(surface="cli"),
     DeliveryFinished(surface="cli"),
 )

@@ -158,6 +158,28 @@ class RetentionSettings(Group, frozen=True, kw_only=True):
     days: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 0.0
 
 
+class Learning(StrEnum):
+    """Whether runs are learned from and what was learned is applied."""
+
+    ON = "on"
+    OFF = "off"
+
+
+Share = Annotated[float, msgspec.Meta(ge=0, le=0.5)]
+
+
+class LearningSettings(Group, frozen=True, kw_only=True):
+    """How the harness learns. `approve` names what waits for a person before it acts: kinds of heuristics, and `once`
+    for whatever touches a tool whose effect must happen only once. `explore` is how often a finding is left aside to
+    see whether it still holds; `roll_back` how sure the guard must be (see docs/learning.md)."""
+
+    mode: Learning = Learning.ON
+    approve: tuple[str, ...] = ("skip_step", "once")
+    explore: Share = 0.1
+    roll_back: Annotated[float, msgspec.Meta(ge=20, le=1e9)] = 250.0
+    probation: Count = 10
+
+
 class Settings(Group, frozen=True, kw_only=True):
     """The whole configuration."""
 
@@ -172,3 +194,4 @@ class Settings(Group, frozen=True, kw_only=True):
     runtime: RuntimeSettings = RuntimeSettings()
     prompt: PromptSettings = PromptSettings()
     retention: RetentionSettings = RetentionSettings()
+    learning: LearningSettings = LearningSettings()

@@ -21,10 +21,10 @@ from ..safety.taint import labels_of
 from ..tools.registry import Registry
 from ..tools.results import as_result, capped, error_text
 from ..tools.tool import ArgumentProblem, Tool
-from ..types.advice import Advisor, Failure
+from ..types.advice import Advisor, Failure, Moment, Ruling, Steer
 from ..types.base import Value
 from ..types.errors import HermesError, PermissionRefused
-from ..types.events import AnyEvent, CallFinished, CallIntended, Decided
+from ..types.events import AdviceGiven, AnyEvent, CallFinished, CallIntended, Decided, Fragment
 from ..types.tools import Capability, Effect, Label, ToolCall, ToolResult, ToolSpec
 from ..types.trace import CallStatus
 from .limits import Choice, FailedCall, backoff, decide
@@ -34,6 +34,7 @@ from .toolbox import NestedTools
 
 _OWN_CODE = ("builtin", "self-written")
 """Sources whose functions are ours: a self-written tool is run by our code, in a sandboxed process of its own."""
+_FAILED = (CallStatus.ERROR, CallStatus.TIMEOUT)
 IN_DOUBT = "interrupted; the effect may have happened; verify before repeating"
 
 
@@ -76,7 +77,8 @@ class Calls:
         self._rng = rng or random.Random()
 
     def examine(self, call: ToolCall, scene: CallScene) -> Wish | CallFinished:
-        """The call as something that can be run, or the result that says why not. Has no effect."""
+        """The call as something that can be run, or the result that says why not. Has no effect; what learning said
+        about it waits in the scene to be journaled."""
         if call.problem:
             return _refused(call, CallStatus.ERROR, "bad_arguments", call.problem)
         call = call.meant()
@@ -91,14 +93,27 @@ class Calls:
         except (HermesError, ImportError) as error:
             return _refused(call, CallStatus.ERROR, "unavailable", str(error))
         digest = call_digest(call.name, call.arguments, scene.workspace)
-        if not scene.state.insists(call):
-            steer = self._advisor.review(call, scene.situation)
-            if steer is not None:
-                better = f" Use {steer.better} instead." if steer.better else ""
-                insist = "Make the same call again to insist."
-                return _refused(call, CallStatus.STEERED, "steered", f"{steer.reason}.{better} {insist}")
+        if scene.state.insists(call):
+            insisted = Decided(subject="advice", choice="override", reason="the call was made again", call_id=call.id)
+            scene.advised.append(insisted)
+        elif (steer := self._reviewed(call, spec, digest, scene)) is not None:
+            better = f" Use {steer.better} instead." if steer.better else ""
+            insist = "Make the same call again to insist."
+            return _refused(call, CallStatus.STEERED, "steered", f"{steer.reason}.{better} {insist}")
         trusted = self.registry.source(call.name) in _OWN_CODE
         return Wish(call=call, tool=tool, bound=bound, digest=digest, trusted=trusted)
+
+    def _reviewed(self, call: ToolCall, spec: ToolSpec, digest: str, scene: CallScene) -> Steer | None:
+        moment = Moment(
+            call=call,
+            situation=scene.situation,
+            effect=spec.effect,
+            previous=scene.state.previous,
+            failed=scene.state.failed_with(digest),
+        )
+        ruling = self._advisor.review(moment)
+        scene.advised += _recorded(ruling, call.id)
+        return ruling.steer
 
     def answered(self, wish: Wish, scene: CallScene) -> CallFinished | None:
         """The result of the same effect-free call earlier in this turn, unless something had an effect since.
@@ -173,7 +188,7 @@ class Calls:
                     transient=result.transient,
                     attempt=attempt,
                     retries_left=scene.state.plan().retries_left,
-                    worthwhile=self._worth_retrying(wish, scene, result, attempt),
+                    worthwhile=self._worth_retrying(wish, scene, result, attempt, events),
                 ),
                 self._limits,
             )
@@ -185,6 +200,7 @@ class Calls:
             await record([decided])
             await asyncio.sleep(backoff(attempt, self._rng))
             attempt += 1
+        mending = self._mended(wish, scene, result, attempt) if status in _FAILED else []
         events.append(
             CallFinished(
                 call_id=wish.call.id,
@@ -200,22 +216,26 @@ class Calls:
                 origin=self.redactor.redact(result.origin),
             )
         )
-        return events
+        return events + mending
 
     def _labels(self, wish: Wish, scene: CallScene, result: ToolResult) -> tuple[Label, ...]:
         arguments = wish.call.arguments
         own = labels_of(wish.spec, arguments) if result.ok or result.labels else frozenset()
         return tuple(sorted(own | result.labels | scene.provenance.labels_for(arguments, result.origin)))
 
-    def _worth_retrying(self, wish: Wish, scene: CallScene, result: ToolResult, attempt: int) -> bool:
-        failure = Failure(
-            tool=wish.spec.name,
-            error=result.error,
-            text=result.text,
-            attempt=attempt,
-            arguments=wish.call.arguments,
-        )
-        return self._advisor.worth_retrying(failure, scene.situation)
+    def _worth_retrying(
+        self, wish: Wish, scene: CallScene, result: ToolResult, attempt: int, events: list[AnyEvent]
+    ) -> bool:
+        ruling = self._advisor.weigh_retry(_failure(wish, result, attempt), scene.situation)
+        if attempt == 1:
+            events += _recorded(ruling, wish.call.id)
+        return ruling.steer is None
+
+    def _mended(self, wish: Wish, scene: CallScene, result: ToolResult, attempt: int) -> list[AnyEvent]:
+        """What learning says to a failure: told to the model right behind the result."""
+        ruling = self._advisor.repair(_failure(wish, result, attempt), scene.situation)
+        told = [Fragment(source="advice", text=ruling.hint)] if ruling.hint else []
+        return [*_recorded(ruling, wish.call.id), *told]
 
     async def _attempt(
         self, wish: Wish, scene: CallScene, earlier: CallIntended | None
@@ -251,6 +271,19 @@ class Calls:
         close = difflib.get_close_matches(name, names, n=3)
         hint = f"did you mean {' or '.join(close)}?" if close else f"there are: {', '.join(names)}"
         return f"there is no tool {name!r}; {hint}"
+
+
+def _failure(wish: Wish, result: ToolResult, attempt: int) -> Failure:
+    return Failure(
+        tool=wish.spec.name, error=result.error, text=result.text, attempt=attempt, arguments=wish.call.arguments
+    )
+
+
+def _recorded(ruling: Ruling, call_id: str) -> list[AnyEvent]:
+    if not ruling.items:
+        return []
+    items = tuple(msgspec.structs.replace(item, call_id=call_id) for item in ruling.items)
+    return [AdviceGiven(items=items)]
 
 
 def in_doubt(call: ToolCall) -> CallFinished:

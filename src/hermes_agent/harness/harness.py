@@ -83,7 +83,7 @@ class Harness:
 
     def should_retry(self, failure: Failure, situation: Situation) -> bool:
         """Whether a failure is worth another attempt, as far as learning knows."""
-        return self.advisor.worth_retrying(failure, situation)
+        return self.advisor.weigh_retry(failure, situation).steer is None
 
     async def told(self, session_id: str, ordinal: int) -> tuple[Transcript, Provenance]:
         """The session's conversation up to and with this run, and who wrote what in it; kept from the last turn where

@@ -80,6 +80,12 @@ class CallScene:
         self.belongings = belongings
         self.provenance = provenance
         self.answers: dict[str, tuple[str, Answer]] = {}
+        self.advised: list[AnyEvent] = []
+
+    def taken_advice(self) -> list[AnyEvent]:
+        """What learning said about calls since this was last asked, to be journaled with what follows from it."""
+        taken, self.advised = self.advised, []
+        return taken
 
 
 class CallContext:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..types.events import (
+    AdviceGiven,
     AnyEvent,
     AssistantMessage,
     CallFinished,
@@ -41,6 +42,10 @@ class RunState:
         self._effects = 0
         self._answers: dict[str, tuple[int, CallFinished]] = {}
         self._failures: dict[str, int] = {}
+        self._errors: dict[str, str] = {}
+        self.previous = ""
+        self.advised_by: int | None = None
+        self.family = ""
         for recorded in events:
             self.apply(recorded.event)
 
@@ -62,6 +67,8 @@ class RunState:
                 self.spawned.append(event)
             case CallFinished():
                 self._call_finished(event)
+            case AdviceGiven(family=family, set_version=version) if family or version or self.advised_by is None:
+                self.family, self.advised_by = family or self.family, version
             case Decided(choice="retry"):
                 self._plan = self._plan.retried()
             case PlanChanged(plan=plan):
@@ -87,6 +94,12 @@ class RunState:
             self._answers[intent.digest] = (self._effects, event)
         if event.parent:
             return
+        worked = event.status is CallStatus.OK
+        self.previous = f"{event.tool}:{'ok' if worked else event.error or event.status.value}"
+        if worked:
+            self._errors.pop(intent.digest, None)
+        else:
+            self._errors[intent.digest] = event.error or event.status.value
         if event.status in (CallStatus.ERROR, CallStatus.TIMEOUT):
             self._failures[intent.digest] = self._failures.get(intent.digest, 0) + 1
         elif event.status is CallStatus.OK:
@@ -104,6 +117,10 @@ class RunState:
     def insists(self, call: ToolCall) -> bool:
         """Whether this very call was advised against before in this run, and is now made all the same."""
         return any(call.name == other.name and call.arguments == other.arguments for other in self._steered)
+
+    def failed_with(self, digest: str) -> str:
+        """The error class with which this very call failed last in this run, if it did."""
+        return self._errors.get(digest, "")
 
     def failures(self) -> int:
         """How often the most stubborn call has failed in the same way."""

@@ -86,7 +86,7 @@ class Turn:
     async def _learn(self) -> None:
         """Learning comes after every run, and its failure is its own: the answer stands."""
         try:
-            await self.harness.advisor.learn(trace_of(self.record.events, self.session.id))
+            await self.harness.advisor.learn(trace_of(self.record.events, self.session.id, self.session.surface))
         except Exception as error:  # noqa: BLE001 - supervises whatever learns
             reason = self.harness.redactor.redact(f"{type(error).__name__}: {error}")
             await self.commit([Decided(subject="learning", choice="skip", reason=reason)])
@@ -127,11 +127,15 @@ class Turn:
         self.record.events += events
         self.meter = harness.allowance.meter(harness.store.budgets, run.id, self.session.id)
         started = self.state.started
+        options = started.options if started else {}
         situation = Situation(
             request=self.state.request,
             model=run.model,
             surface=self.session.surface,
-            family=str(started.options.get("family", "")) if started else "",
+            family=self.state.family or str(options.get("family") or ""),
+            run_id=run.id,
+            pin=options.get("pin"),
+            seed=options.get("seed"),
         )
         self.scene = CallScene(
             run.id,
@@ -182,6 +186,7 @@ class Turn:
         resumed = self.run.epoch > 1
         await self._freeze_prefix(resumed)
         if resumed:
+            await self.harness.advisor.resume(self.scene.situation, self.state.advised_by or 0)
             await settle_after_crash(self)
             await self.execution.run(examined_again(self))
         else:
@@ -233,12 +238,21 @@ class Turn:
 
     async def _take_advice(self) -> None:
         advice = await self.harness.advisor.advise(self.scene.situation)
+        self.scene.situation = msgspec.structs.replace(self.scene.situation, family=advice.family)
         events: list[AnyEvent] = []
-        if advice.items or advice.hints or advice.behind:
-            events.append(AdviceGiven(items=advice.items, hints=advice.hints, behind=advice.behind))
+        if advice.items or advice.hints or advice.behind or advice.version or advice.family:
+            events.append(
+                AdviceGiven(
+                    items=advice.items,
+                    hints=advice.hints,
+                    behind=advice.behind,
+                    family=advice.family,
+                    set_version=advice.version,
+                )
+            )
         plan = self.harness.build_plan(self.state.request, advice)
         if plan.pending:
-            events.append(PlanChanged(plan=plan, reason="learned workflow"))
+            events.append(PlanChanged(plan=plan, reason=advice.plan_reason or "learned workflow"))
         if advice.hints:
             events.append(Fragment(source="advice", text="\n".join(advice.hints)))
         if events:
@@ -298,7 +312,7 @@ class Turn:
         refused = [found for found in examined if isinstance(found, CallFinished)]
         wishes = [found for found in examined if isinstance(found, Wish)]
         follows = [*refused, *self.execution.first_intents(wishes)] if calls else self._ending(said, may_call_tools)
-        await self.commit([*attempts, said, *follows])
+        await self.commit([*attempts, said, *self.scene.taken_advice(), *follows])
         return wishes
 
     def _said(self, answer: ModelAnswer, calls: Sequence[ToolCall]) -> AssistantMessage:

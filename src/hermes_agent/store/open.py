@@ -9,6 +9,7 @@ from ..types.errors import ConfigError
 from .blobs import BlobFolder
 from .budgets import Budgets
 from .database import Backend, Database
+from .heuristics import Heuristics
 from .inbox import Inbox
 from .journal import Journal
 from .outbox import Outbox
@@ -32,6 +33,8 @@ class Store:
         self.prefixes = Prefixes(database)
         self.traces = Traces(database)
         self.budgets = Budgets(database)
+        self.heuristics = Heuristics(database)
+        self.owner = owner
         self.notices: Sequence[str] = ()
 
     def blobs(self, session_id: str) -> BlobFolder:

@@ -9,9 +9,11 @@ from ..types.events import (
     CallIntended,
     Decided,
     DeliveryFinished,
+    Judged,
     ModelCalled,
     RunFinished,
 )
+from ..types.trace import RunStatus
 from .codec import plain
 from .database import Statement
 
@@ -40,6 +42,7 @@ _OUTCOME = (
     " ON CONFLICT (run_id) DO UPDATE SET status = excluded.status, judged_by = excluded.judged_by,"
     " reason = excluded.reason, at = excluded.at"
 )
+_JUDGED = "UPDATE outcomes SET status = ?, judged_by = ?, reason = ? WHERE run_id = ?"
 
 
 def project(statements: list[Statement], key: tuple[str, str, str], seq: int, at: float, event: AnyEvent) -> None:
@@ -71,6 +74,9 @@ def project(statements: list[Statement], key: tuple[str, str, str], seq: int, at
             statements.append((_SESSION_USED, (at, session_id)))
             judged = (outcome.status.value, outcome.judged_by.value, plain(outcome.reason))
             statements.append((_OUTCOME, (run_id, session_id, owner, *judged, at)))
+        case Judged():
+            status = RunStatus.DONE if event.success else RunStatus.FAILED
+            statements.append((_JUDGED, (status.value, event.by.value, plain(event.reason), run_id)))
         case DeliveryFinished():
             statements.append((_DELIVERED, (at, run_id)))
         case _:

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 
 from ..types.errors import NotFound
 from ..types.events import (
+    AdviceGiven,
     AssistantMessage,
     CallFinished,
     CallIntended,
+    Judged,
+    ModelCalled,
     Recorded,
     RunFinished,
     RunStarted,
@@ -16,6 +19,7 @@ from ..types.events import (
 )
 from ..types.tools import Effect, ToolCall
 from ..types.trace import (
+    AdviceItem,
     CallStatus,
     ExecutionSummary,
     Outcome,
@@ -39,10 +43,12 @@ class Traces:
         """The trace of one run."""
 
         def unit(connection: Connection) -> Trace:
-            rows = connection.run("SELECT session_id FROM runs WHERE id = ?", (run_id,))
+            rows = connection.run(
+                "SELECT s.id, s.surface FROM runs r JOIN sessions s ON s.id = r.session_id WHERE r.id = ?", (run_id,)
+            )
             if not rows:
                 raise NotFound(f"there is no run {run_id!r}")
-            return trace_of(read_run(connection, run_id), rows[0][0])
+            return trace_of(read_run(connection, run_id), *rows[0])
 
         return await self._database.read(unit)
 
@@ -59,18 +65,18 @@ class Traces:
 def tool_records(events: Sequence[Recorded]) -> list[ToolRecord]:
     """The finished calls among a run's events, in the order they finished."""
     asked: dict[str, ToolCall] = {}
-    effects: dict[str, Effect] = {}
+    intents: dict[str, CallIntended] = {}
     records = []
     for entry in events:
         match entry.event:
             case AssistantMessage(calls=calls):
                 asked.update((call.id, call.meant()) for call in calls)
-            case CallIntended(call_id=call_id, effect=effect) as intent:
-                effects[call_id] = effect
+            case CallIntended(call_id=call_id) as intent:
+                intents[call_id] = intent
                 if intent.parent:
                     asked[call_id] = ToolCall(id=call_id, name=intent.tool, arguments=intent.arguments)
             case CallFinished() as done:
-                call = asked.get(done.call_id)
+                call, begun = asked.get(done.call_id), intents.get(done.call_id)
                 records.append(
                     ToolRecord(
                         tool=done.tool,
@@ -82,8 +88,11 @@ def tool_records(events: Sequence[Recorded]) -> list[ToolRecord]:
                         latency_ms=done.duration_ms,
                         run_id=entry.run_id,
                         call_id=done.call_id,
-                        effect=effects.get(done.call_id, Effect.NONE),
+                        effect=begun.effect if begun else Effect.NONE,
                         attempts=done.attempts,
+                        digest=begun.digest if begun else "",
+                        labels=done.labels,
+                        parent=done.parent,
                     )
                 )
             case _:
@@ -131,37 +140,65 @@ def steps_of(events: Sequence[Recorded]) -> list[Step]:
     return steps
 
 
-def trace_of(events: Sequence[Recorded], session_id: str) -> Trace:
+def trace_of(events: Sequence[Recorded], session_id: str, surface: str = "") -> Trace:
     """A run's events as one trace."""
     steps = steps_of(events)
-    request, model = "", ""
-    outcome = Outcome(status=RunStatus.OPEN)
-    ended = events[-1].at if events else 0.0
+    told = _Told()
     for entry in events:
-        match entry.event:
-            case RunStarted(model=name):
-                model = name
-            case UserMessage(text=text) if not request:
-                request = text
-            case RunFinished(outcome=final):
-                outcome, ended = final, entry.at
-            case _:
-                continue
+        told.apply(entry)
     calls = [step for step in steps if step.type is StepType.TOOL_CALL]
+    ended = told.ended or (events[-1].at if events else 0.0)
     return Trace(
         run_id=events[0].run_id if events else "",
         session_id=session_id,
-        request=request,
-        model=model,
+        request=told.request,
+        model=told.model,
         steps=tuple(steps),
         calls=tuple(tool_records(events)),
-        outcome=outcome,
+        outcome=told.outcome,
         summary=ExecutionSummary(
             total_steps=len(steps),
             tool_calls_count=len(calls),
             error_count=sum("error" in step.metadata for step in steps),
             total_time=round(ended - events[0].at, 6) if events else 0.0,
             tools_used=tuple(str(step.metadata["tool_name"]) for step in calls),
-            was_successful=outcome.status is RunStatus.DONE,
+            was_successful=told.outcome.status is RunStatus.DONE,
         ),
+        family=told.family,
+        surface=surface,
+        started_at=events[0].at if events else 0.0,
+        advice=tuple(told.advice),
+        advised_by=told.advised_by,
+        outage=told.outage and told.outcome.status is RunStatus.FAILED,
     )
+
+
+class _Told:
+    """What a run's events say about it as a whole."""
+
+    def __init__(self) -> None:
+        self.request, self.model, self.family = "", "", ""
+        self.outcome = Outcome(status=RunStatus.OPEN)
+        self.ended = 0.0
+        self.advice: list[AdviceItem] = []
+        self.advised_by = 0
+        self.outage = False
+
+    def apply(self, entry: Recorded) -> None:
+        match entry.event:
+            case RunStarted(model=name, options=options):
+                self.model, self.family = name, str(options.get("family") or "")
+            case UserMessage(text=text) if not self.request:
+                self.request = text
+            case AdviceGiven() as given:
+                self.advice += given.items
+                self.family, self.advised_by = given.family or self.family, given.set_version or self.advised_by
+            case ModelCalled(failure=failure):
+                self.outage = failure is not None
+            case RunFinished(outcome=final):
+                self.outcome, self.ended = final, entry.at
+            case Judged(success=success, by=by, reason=reason):
+                status = RunStatus.DONE if success else RunStatus.FAILED
+                self.outcome = Outcome(status=status, judged_by=by, reason=reason)
+            case _:
+                return

@@ -7,46 +7,52 @@ from typing import Any, Protocol
 
 from .base import Value
 from .plan import ActivePlan
-from .tools import ToolCall
-from .trace import Trace
+from .tools import Effect, ToolCall
+from .trace import AdviceItem, Trace
 
 
 class Situation(Value, frozen=True, kw_only=True):
-    """What a decision depends on: which request, on which model, from which surface, in which family of tasks."""
+    """What a decision depends on: which request, on which model, from which surface, in which family of tasks.
+
+    `pin` is the version of the heuristic set to use, if not the active one; every coin is drawn from `seed`, else from
+    the run's id, so that a resumed run and a repeated audit decide alike."""
 
     request: str
     model: str
     surface: str = ""
     family: str = ""
-
-
-class AdviceItem(Value, frozen=True, kw_only=True):
-    """One learned thing and whether the coin let it act this time."""
-
-    id: str
-    text: str
-    applied: bool = True
-    propensity: float = 1.0
+    run_id: str = ""
+    pin: int | None = None
+    seed: int | None = None
 
 
 class Advice(Value, frozen=True, kw_only=True):
-    """What past executions say about this request. Hints go behind the transcript, never into the prefix."""
+    """What past executions say about this request. Hints go behind the transcript, never into the prefix.
+
+    `family` is what the request was taken for, `version` the heuristic set that was asked."""
 
     hints: tuple[str, ...] = ()
     behind: tuple[str, ...] = ()
     plan: ActivePlan | None = None
+    plan_reason: str = ""
     items: tuple[AdviceItem, ...] = ()
+    family: str = ""
+    version: int = 0
 
 
-class Steer(Value, frozen=True, kw_only=True):
-    """Advice against one call: why, and what would be better. The same call made again goes through."""
+class Moment(Value, frozen=True, kw_only=True):
+    """A call that is about to be made, and what came just before it: `previous` is "tool:ok" or "tool:error class",
+    `failed` the error class with which this very call failed before in this run."""
 
-    reason: str
-    better: str = ""
+    call: ToolCall
+    situation: Situation
+    effect: Effect = Effect.NONE
+    previous: str = ""
+    failed: str = ""
 
 
 class Failure(Value, frozen=True, kw_only=True):
-    """A failed call, as retry decisions see it."""
+    """A failed call, as decisions about retries and repairs see it."""
 
     tool: str
     error: str
@@ -55,16 +61,41 @@ class Failure(Value, frozen=True, kw_only=True):
     arguments: dict[str, Any] = {}
 
 
+class Steer(Value, frozen=True, kw_only=True):
+    """Advice against one call or one more try: why, and what would be better. The same call made again goes through."""
+
+    reason: str
+    better: str = ""
+
+
+class Ruling(Value, frozen=True, kw_only=True):
+    """What learning says at one decision: something against it, something to tell the model, and what is recorded."""
+
+    steer: Steer | None = None
+    hint: str = ""
+    items: tuple[AdviceItem, ...] = ()
+
+
 class Advisor(Protocol):
     """Asked before every orchestration decision."""
 
-    async def advise(self, situation: Situation) -> Advice: ...
+    async def advise(self, situation: Situation) -> Advice:
+        """Once, at the start of a run."""
 
-    def review(self, call: ToolCall, situation: Situation) -> Steer | None: ...
+    async def resume(self, situation: Situation, version: int) -> None:
+        """Be ready for a run that was advised before, by this version of the set."""
 
-    def worth_retrying(self, failure: Failure, situation: Situation) -> bool: ...
+    def review(self, moment: Moment) -> Ruling:
+        """Before a call."""
 
-    async def learn(self, trace: Trace) -> None: ...
+    def weigh_retry(self, failure: Failure, situation: Situation) -> Ruling:
+        """Before the same call is tried again; a steer says that it would be futile."""
+
+    def repair(self, failure: Failure, situation: Situation) -> Ruling:
+        """After a call failed for good; a hint says what worked then."""
+
+    async def learn(self, trace: Trace) -> None:
+        """After every run, also a failed one."""
 
 
 class HeuristicStore(Protocol):
@@ -103,32 +134,19 @@ class SilentAdvisor:
     """Knows nothing and allows everything: the harness without learning."""
 
     async def advise(self, situation: Situation) -> Advice:
-        return Advice()
+        return Advice(family=situation.family)
 
-    def review(self, call: ToolCall, situation: Situation) -> Steer | None:
+    async def resume(self, situation: Situation, version: int) -> None:
         return None
 
-    def worth_retrying(self, failure: Failure, situation: Situation) -> bool:
-        return True
+    def review(self, moment: Moment) -> Ruling:
+        return Ruling()
+
+    def weigh_retry(self, failure: Failure, situation: Situation) -> Ruling:
+        return Ruling()
+
+    def repair(self, failure: Failure, situation: Situation) -> Ruling:
+        return Ruling()
 
     async def learn(self, trace: Trace) -> None:
         return None
-
-
-class StoreAdvisor:
-    """Advice from a heuristic store: its answers become hints, its known failures are not retried."""
-
-    def __init__(self, store: HeuristicStore) -> None:
-        self._store = store
-
-    async def advise(self, situation: Situation) -> Advice:
-        return Advice(hints=tuple(self._store.query(situation)))
-
-    def review(self, call: ToolCall, situation: Situation) -> Steer | None:
-        return None
-
-    def worth_retrying(self, failure: Failure, situation: Situation) -> bool:
-        return not self._store.is_known_failure(failure.tool, failure.error)
-
-    async def learn(self, trace: Trace) -> None:
-        self._store.learn_from_trace(trace)

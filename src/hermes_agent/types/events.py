@@ -11,11 +11,10 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from .advice import AdviceItem
 from .errors import ModelFailure
 from .plan import ActivePlan
 from .tools import Effect, Label, ProcessIdentity, ToolCall
-from .trace import CallStatus, Outcome, RunStatus
+from .trace import AdviceItem, CallStatus, Judge, Outcome, RunStatus
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
@@ -91,11 +90,14 @@ class PrefixFrozen(Event, frozen=True, kw_only=True, tag="prefix_frozen"):
 
 
 class AdviceGiven(Event, frozen=True, kw_only=True, tag="advice_given"):
-    """What learning said, including what the coin withheld."""
+    """What learning said, including what the coin withheld: at the start of a run, or about one call. `set_version` is
+    the heuristic set that was asked, `family` what the request was taken for."""
 
     items: tuple[AdviceItem, ...] = ()
     hints: tuple[str, ...] = ()
     behind: tuple[str, ...] = ()
+    family: str = ""
+    set_version: int = 0
 
 
 class PlanChanged(Event, frozen=True, kw_only=True, tag="plan_changed"):
@@ -199,6 +201,14 @@ class RunFinished(Event, frozen=True, kw_only=True, tag="run_finished"):
     outcome: Outcome
 
 
+class Judged(Event, frozen=True, kw_only=True, tag="judged"):
+    """Somebody who can know said, after the run, whether it succeeded."""
+
+    success: bool
+    by: Judge
+    reason: str = ""
+
+
 class DeliveryIntended(Event, frozen=True, kw_only=True, tag="delivery_intended"):
     """The answer is about to be shown on a surface."""
 
@@ -227,6 +237,7 @@ AnyEvent = (
     | Decided
     | Recovered
     | RunFinished
+    | Judged
     | DeliveryIntended
     | DeliveryFinished
 )

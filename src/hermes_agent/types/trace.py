@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from .base import Value
-from .tools import Effect
+from .tools import Effect, Label
 
 
 class RunStatus(StrEnum):
@@ -32,6 +32,18 @@ class Outcome(Value, frozen=True, kw_only=True):
     status: RunStatus
     judged_by: Judge = Judge.INFERRED
     reason: str = ""
+
+
+class AdviceItem(Value, frozen=True, kw_only=True):
+    """One learned thing that could act, and whether the coin let it. `propensity` is the chance of what happened, so
+    that replay can weigh it. `call_id` is the call it was about; empty when it was about the whole request."""
+
+    id: str
+    text: str
+    applied: bool = True
+    propensity: float = 1.0
+    kind: str = ""
+    call_id: str = ""
 
 
 class CallStatus(StrEnum):
@@ -60,6 +72,9 @@ class ToolRecord(Value, frozen=True, kw_only=True):
     call_id: str = ""
     effect: Effect = Effect.NONE
     attempts: int = 1
+    digest: str = ""
+    labels: tuple[Label, ...] = ()
+    parent: str = ""
 
 
 class StepType(StrEnum):
@@ -92,7 +107,8 @@ class ExecutionSummary(Value, frozen=True, kw_only=True):
 
 
 class Trace(Value, frozen=True, kw_only=True):
-    """A finished run as learning sees it."""
+    """A finished run as learning sees it. `advice` is everything learned that could have acted; `advised_by` the
+    version of the heuristic set it came from. `outage` when the run failed because no model could be reached."""
 
     run_id: str
     session_id: str
@@ -102,3 +118,9 @@ class Trace(Value, frozen=True, kw_only=True):
     calls: tuple[ToolRecord, ...]
     outcome: Outcome
     summary: ExecutionSummary
+    family: str = ""
+    surface: str = ""
+    started_at: float = 0.0
+    advice: tuple[AdviceItem, ...] = ()
+    advised_by: int = 0
+    outage: bool = False

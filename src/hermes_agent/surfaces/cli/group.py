@@ -7,6 +7,7 @@ import io
 import os
 import sys
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import click
 
@@ -16,25 +17,22 @@ from .console import Console, print_json
 
 
 class LazyGroup(click.Group):
-    """Knows its commands by name and summary; imports `cli/NAME.py` when one is called."""
+    """Knows its commands by name and summary; imports the module of that name when one is called. `modules` says where
+    a command lives whose name is no name for a module."""
 
-    def __init__(self, commands: Mapping[str, str]) -> None:
-        super().__init__(
-            name="hermes",
-            help="Hermes does tasks on your machine through tools, and never loses work.",
-            context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-        )
+    def __init__(
+        self,
+        commands: Mapping[str, str],
+        name: str,
+        package: str,
+        about: str,
+        modules: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+        super().__init__(name=name, help=about, context_settings=settings)
         self._summaries = commands
-        self.params.append(
-            click.Option(
-                ["-V", "--version"],
-                is_flag=True,
-                is_eager=True,
-                expose_value=False,
-                help="Print the version.",
-                callback=_print_version,
-            )
-        )
+        self._package = package
+        self._modules = modules
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._summaries)
@@ -42,7 +40,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self._summaries:
             return None
-        command = importlib.import_module(f"{__package__}.{cmd_name}").command
+        module = self._modules.get(cmd_name, cmd_name)
+        command = importlib.import_module(f"{self._package}.{module}").command
         assert isinstance(command, click.Command)
         return command
 
@@ -53,13 +52,29 @@ class LazyGroup(click.Group):
             import difflib
 
             close = difflib.get_close_matches(args[0], self._summaries, n=1)
-            hint = f"did you mean `hermes {close[0]}`?" if close else "`hermes --help` lists them"
+            path = ctx.command_path
+            hint = f"did you mean `{path} {close[0]}`?" if close else f"`{path} --help` lists them"
             ctx.fail(f"there is no command {args[0]!r}; {hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(self._summaries.items()))
+
+
+def _root(commands: Mapping[str, str]) -> LazyGroup:
+    about = "Hermes does tasks on your machine through tools, and never loses work."
+    root = LazyGroup(commands, name="hermes", package=__package__, about=about)
+    version = click.Option(
+        ["-V", "--version"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        help="Print the version.",
+        callback=_print_version,
+    )
+    root.params.append(version)
+    return root
 
 
 def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -72,7 +87,7 @@ def run_command(commands: Mapping[str, str]) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 usage, 130 interrupted."""
     _tolerant_streams()
     try:
-        code = LazyGroup(commands).main(prog_name="hermes", standalone_mode=False)
+        code = _root(commands).main(prog_name="hermes", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.exceptions.Abort:

@@ -1,0 +1,368 @@
+"""Heuristics, their sets, their audit and the evidence behind them, as stored. What they mean is `learning`'s business.
+
+Functions here take a connection and run inside the caller's transaction; `Heuristics` is for those who only read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from ..types.base import Value
+from ..types.errors import NotFound
+from .codec import plain
+from .database import Backend, Connection, Database, Row
+from .lessons import ascii_json, in_batches
+from .runs import is_part
+
+_COLUMNS = (
+    "id, kind, model, family, subject, condition, better, text, detail, stage, confidence, evidence, source,"
+    " created_at, updated_at, applied_at"
+)
+_UPSERT = (
+    f"INSERT INTO heuristics ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (id) DO UPDATE SET stage = excluded.stage, confidence = excluded.confidence,"
+    " evidence = excluded.evidence, updated_at = excluded.updated_at, applied_at = excluded.applied_at"
+)
+_AUDIT = (
+    "INSERT INTO heuristic_audit (seq, heuristic_id, kind, model, family, was, became, cause, run_id, evidence,"
+    " set_version, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_SAVE_CELL = (
+    "INSERT INTO cells (model, family, subject, condition, payload) VALUES (?, ?, ?, ?, ?)"
+    " ON CONFLICT (model, family, subject, condition) DO UPDATE SET payload = excluded.payload"
+)
+EVERY_FAMILY = "*"
+"""The family of what holds in all families."""
+
+
+class Kind(StrEnum):
+    """What a heuristic does."""
+
+    AVOID_TOOL = "avoid_tool"
+    PREFER_TOOL = "prefer_tool"
+    FUTILE_RETRY = "futile_retry"
+    REPAIR = "repair"
+    SKIP_STEP = "skip_step"
+    MOVE_STEP = "move_step"
+    HINT = "hint"
+    WORKFLOW = "workflow"
+
+
+class Stage(StrEnum):
+    """Where a heuristic stands in its life."""
+
+    CANDIDATE = "candidate"
+    AWAITING_APPROVAL = "awaiting_approval"
+    PROBATION = "probation"
+    TRUSTED = "trusted"
+    RETIRED = "retired"
+
+    @property
+    def acts(self) -> bool:
+        """Whether it may influence a run."""
+        return self in (Stage.PROBATION, Stage.TRUSTED)
+
+
+class Heuristic(Value, frozen=True, kw_only=True):
+    """Something learned, with its evidence. `condition` is empty (the whole family), one feature, or a pair.
+
+    `subject` is the tool it is about ("tool" or "tool:error class"), `better` the tool or step to use instead, `detail`
+    what a kind needs beyond that. `evidence` is a summary for people at the time of the last change.
+    """
+
+    id: str
+    kind: Kind
+    model: str
+    family: str
+    subject: str
+    text: str
+    condition: tuple[str, ...] = ()
+    better: str = ""
+    detail: dict[str, Any] = {}
+    stage: Stage = Stage.CANDIDATE
+    confidence: float = 0.0
+    evidence: dict[str, Any] = {}
+    source: str = "learned"
+    created_at: float = 0.0
+    updated_at: float = 0.0
+    applied_at: float | None = None
+
+    @property
+    def tool(self) -> str:
+        """The tool it is about."""
+        return self.subject.partition(":")[0]
+
+
+class HeuristicSet(Value, frozen=True, kw_only=True):
+    """An immutable set of heuristics that act together."""
+
+    version: int
+    parent: int
+    members: tuple[str, ...]
+    cause: str
+    run_id: str
+    at: float
+
+
+class AuditEntry(Value, frozen=True, kw_only=True):
+    """One change of one heuristic: when, why, after which run, and what was known at that moment."""
+
+    seq: int
+    heuristic_id: str
+    kind: str
+    model: str
+    family: str
+    was: str
+    became: str
+    cause: str
+    run_id: str
+    evidence: dict[str, Any]
+    set_version: int
+    at: float
+
+
+CellKey = tuple[str, str, str, str]
+"""(model, family, subject, condition)"""
+
+
+def lock_sequence(connection: Connection, backend: Backend) -> int:
+    """The next place in the sequence of lessons. Holds others off until the commit."""
+    rows = connection.run(f"SELECT id, value FROM learning WHERE id = 'sequence'{backend.row_lock}")
+    seq = int(rows[0][1]) + 1
+    connection.run("UPDATE learning SET value = ? WHERE id = 'sequence'", (seq,))
+    return seq
+
+
+def value_of(connection: Connection, name: str) -> int:
+    """A counter or switch of learning."""
+    return int(connection.run("SELECT value FROM learning WHERE id = ?", (name,))[0][0])
+
+
+def set_value(connection: Connection, name: str, value: int) -> None:
+    """Change a counter or switch."""
+    connection.run("UPDATE learning SET value = ? WHERE id = ?", (value, name))
+
+
+def read_cells(connection: Connection, keys: Iterable[CellKey]) -> dict[CellKey, str]:
+    """The stored cells among `keys`."""
+    found: dict[CellKey, str] = {}
+    by_place: dict[tuple[str, str], list[CellKey]] = {}
+    for key in dict.fromkeys(keys):
+        by_place.setdefault(key[:2], []).append(key)
+    for (model, family), wanted in by_place.items():
+        for part in in_batches(wanted, 200):
+            marks = ", ".join("(?, ?)" for _ in part)
+            rows = connection.run(
+                "SELECT subject, condition, payload FROM cells WHERE model = ? AND family = ?"
+                f" AND (subject, condition) IN (VALUES {marks})",
+                (model, family, *(text for key in part for text in key[2:])),
+            )
+            found.update({(model, family, row[0], row[1]): row[2] for row in rows})
+    return found
+
+
+def write_cells(connection: Connection, cells: Mapping[CellKey, str]) -> None:
+    """Insert or replace cells."""
+    connection.run_all([(_SAVE_CELL, (*key, payload)) for key, payload in cells.items()])
+
+
+def read_heuristics(connection: Connection, ids: Sequence[str]) -> dict[str, Heuristic]:
+    """The heuristics with these ids, as far as there are any."""
+    found = {}
+    for part in in_batches(ids, 500):
+        marks = ", ".join("?" * len(part))
+        for row in connection.run(f"SELECT {_COLUMNS} FROM heuristics WHERE id IN ({marks})", part):
+            found[row[0]] = _heuristic(row)
+    return found
+
+
+def save_heuristic(connection: Connection, heuristic: Heuristic) -> None:
+    """Insert a heuristic, or bring its stage and evidence up to date."""
+    connection.run(
+        _UPSERT,
+        (
+            heuristic.id,
+            heuristic.kind.value,
+            plain(heuristic.model),
+            plain(heuristic.family),
+            plain(heuristic.subject),
+            ascii_json(heuristic.condition),
+            plain(heuristic.better),
+            plain(heuristic.text),
+            ascii_json(heuristic.detail),
+            heuristic.stage.value,
+            heuristic.confidence,
+            ascii_json(heuristic.evidence),
+            plain(heuristic.source),
+            heuristic.created_at,
+            heuristic.updated_at,
+            heuristic.applied_at,
+        ),
+    )
+
+
+def add_audit(connection: Connection, entry: AuditEntry) -> None:
+    """Append to the audit log; the entry's place is given here."""
+    seq = value_of(connection, "audit") + 1
+    set_value(connection, "audit", seq)
+    connection.run(
+        _AUDIT,
+        (
+            seq,
+            entry.heuristic_id,
+            entry.kind,
+            plain(entry.model),
+            plain(entry.family),
+            entry.was,
+            entry.became,
+            plain(entry.cause),
+            entry.run_id,
+            ascii_json(entry.evidence),
+            entry.set_version,
+            entry.at,
+        ),
+    )
+
+
+def read_set(connection: Connection, version: int) -> HeuristicSet:
+    """A set by its version."""
+    rows = connection.run(
+        "SELECT version, parent, members, cause, run_id, at FROM heuristic_sets WHERE version = ?", (version,)
+    )
+    if not rows:
+        raise NotFound(f"there is no heuristic set {version}", remedy="`hermes learning sets` lists them")
+    return _set(rows[0])
+
+
+def active_set(connection: Connection) -> HeuristicSet:
+    """The set in force."""
+    return read_set(connection, value_of(connection, "active_set"))
+
+
+def activate_members(connection: Connection, members: Iterable[str], cause: str, run_id: str, at: float) -> int:
+    """Make a new set of these members the active one; returns its version, or the present one if nothing differs."""
+    current = active_set(connection)
+    wanted = tuple(sorted(set(members)))
+    if wanted == current.members:
+        return current.version
+    version = int(connection.run("SELECT MAX(version) FROM heuristic_sets")[0][0]) + 1
+    connection.run(
+        "INSERT INTO heuristic_sets (version, parent, members, cause, run_id, at) VALUES (?, ?, ?, ?, ?, ?)",
+        (version, current.version, ascii_json(wanted), plain(cause), run_id, at),
+    )
+    set_value(connection, "active_set", version)
+    return version
+
+
+class Heuristics:
+    """Reads what was learned, for people and programs."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    async def get(self, part: str) -> Heuristic:
+        """The heuristic with this id, or with an id that begins so."""
+
+        def unit(connection: Connection) -> Sequence[Row]:
+            if not is_part(part):
+                return []
+            return connection.run(f"SELECT {_COLUMNS} FROM heuristics WHERE id LIKE ? LIMIT 3", (f"{part}%",))
+
+        rows = await self.database.read(unit)
+        exact = [row for row in rows if row[0] == part] or list(rows)
+        if len(exact) != 1:
+            problem = "fits more than one heuristic" if exact else "is no heuristic"
+            raise NotFound(f"{part!r} {problem}", remedy="`hermes learning show` lists them")
+        return _heuristic(exact[0])
+
+    async def all(self, *, model: str = "", family: str = "", stages: Sequence[Stage] = ()) -> list[Heuristic]:
+        """Heuristics, newest change first."""
+
+        def unit(connection: Connection) -> list[Heuristic]:
+            where, params = ["1 = 1"], []
+            for column, value in (("model", model), ("family", family)):
+                if value:
+                    where.append(f"{column} = ?")
+                    params.append(value)
+            if stages:
+                where.append(f"stage IN ({', '.join('?' * len(stages))})")
+                params += [stage.value for stage in stages]
+            rows = connection.run(
+                f"SELECT {_COLUMNS} FROM heuristics WHERE {' AND '.join(where)} ORDER BY updated_at DESC, id", params
+            )
+            return [_heuristic(row) for row in rows]
+
+        return await self.database.read(unit)
+
+    async def sets(self, limit: int = 50) -> tuple[int, list[HeuristicSet]]:
+        """The version in force, and the newest sets."""
+
+        def unit(connection: Connection) -> tuple[int, list[HeuristicSet]]:
+            rows = connection.run(
+                "SELECT version, parent, members, cause, run_id, at FROM heuristic_sets ORDER BY version DESC LIMIT ?",
+                (limit,),
+            )
+            return value_of(connection, "active_set"), [_set(row) for row in rows]
+
+        return await self.database.read(unit)
+
+    async def audit(self, heuristic_id: str = "", limit: int = 100, since: float = 0.0) -> list[AuditEntry]:
+        """The newest changes, of one heuristic or of all."""
+
+        def unit(connection: Connection) -> list[AuditEntry]:
+            where, params = ("heuristic_id = ? AND at >= ?", [heuristic_id]) if heuristic_id else ("at >= ?", [])
+            rows = connection.run(
+                "SELECT seq, heuristic_id, kind, model, family, was, became, cause, run_id, evidence, set_version, at"
+                f" FROM heuristic_audit WHERE {where} ORDER BY seq DESC LIMIT ?",
+                (*params, since, limit),
+            )
+            return [_entry(row) for row in rows]
+
+        return await self.database.read(unit)
+
+
+def _heuristic(row: Row) -> Heuristic:
+    return Heuristic(
+        id=row[0],
+        kind=Kind(row[1]),
+        model=row[2],
+        family=row[3],
+        subject=row[4],
+        condition=msgspec.json.decode(row[5], type=tuple[str, ...]),
+        better=row[6],
+        text=row[7],
+        detail=msgspec.json.decode(row[8]),
+        stage=Stage(row[9]),
+        confidence=row[10],
+        evidence=msgspec.json.decode(row[11]),
+        source=row[12],
+        created_at=row[13],
+        updated_at=row[14],
+        applied_at=row[15],
+    )
+
+
+def _set(row: Row) -> HeuristicSet:
+    members = msgspec.json.decode(row[2], type=tuple[str, ...])
+    return HeuristicSet(version=row[0], parent=row[1], members=members, cause=row[3], run_id=row[4], at=row[5])
+
+
+def _entry(row: Row) -> AuditEntry:
+    return AuditEntry(
+        seq=row[0],
+        heuristic_id=row[1],
+        kind=row[2],
+        model=row[3],
+        family=row[4],
+        was=row[5],
+        became=row[6],
+        cause=row[7],
+        run_id=row[8],
+        evidence=msgspec.json.decode(row[9]),
+        set_version=row[10],
+        at=row[11],
+    )
