@@ -6,11 +6,12 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .config.load import Environment, load_settings
-from .config.settings import Settings, WebSettings
+from .config.settings import Learning, Settings, WebSettings
 from .harness.calls import Calls
 from .harness.context_files import ContextFiles
 from .harness.eyes import ModelEyes
@@ -19,6 +20,7 @@ from .harness.metering import Allowance
 from .harness.permits import Permits
 from .harness.prompt import PromptBuilder
 from .harness.scene import Record, Services
+from .harness.verdict import Verifiers
 from .models.catalog import clients, split_name
 from .models.client import ModelClient, ProviderOptions
 from .models.facts import facts_for, resolve
@@ -90,6 +92,7 @@ class App:
         if parts.builtin_tools and self._tools_folder.is_dir():
             for broken in self.written.refresh():
                 self.log.note("tool_left_out", reason=broken)
+        self.verifiers = Verifiers()
         self._harnesses: dict[tuple[str, str], Harness] = {}
         beat, lease = settings.runtime.heartbeat, settings.store.lease_seconds
         self.engine = InlineEngine(store, self.harness_for, parts.agent, Heartbeat(store.runs, beat, lease))
@@ -100,6 +103,17 @@ class App:
         from .tools.workshop.workshop import SelfWritten
 
         return SelfWritten(self._tools_folder, self.registry, reasons_against_tool)
+
+    @cached_property
+    def advisor(self) -> Advisor:
+        """What learning says; silent where it is switched off, or is not part of this installation."""
+        if self.parts.advisor is not None:
+            return self.parts.advisor
+        if self.settings.learning.mode is Learning.OFF or find_spec(f"{__package__}.learning") is None:
+            return SilentAdvisor()
+        from .learning.advisor import LearnedAdvisor
+
+        return LearnedAdvisor(self.store, self.settings.learning, self._noticed)
 
     def _noticed(self, text: str) -> None:
         """Tell whoever watches, and the log."""
@@ -165,12 +179,11 @@ class App:
 
     def _harness(self, model: str, base_url: str) -> Harness:
         settings = self.settings
-        advisor = self.parts.advisor or SilentAdvisor()
         permits = Permits(self.policy, settings.approvals.timeout, settings.approvals.tainted)
         harness = Harness(
             self.store,
             Router(self._routes(model, base_url), settings.model.attempts, settings.model.retry_wait),
-            Calls(self.registry, permits, advisor, self.redactor, settings.limits),
+            Calls(self.registry, permits, self.advisor, self.redactor, settings.limits),
             PromptBuilder(
                 self.store.prefixes,
                 self.registry,
@@ -178,12 +191,13 @@ class App:
                 settings.prompt,
                 time.time,
             ),
-            advisor,
+            self.advisor,
             self.sinks,
             settings.limits,
             self.sandbox,
         )
         harness.services = partial(self._lend, harness.router)
+        harness.verifiers = self.verifiers
         harness.allowance = Allowance(
             settings.budgets,
             lambda name: facts_for(name, self.environment.home),

@@ -109,7 +109,7 @@ class Calls:
             situation=scene.situation,
             effect=spec.effect,
             previous=scene.state.previous,
-            failed=scene.state.failed_with(digest),
+            failed=_earlier_failure(call, scene.state.failed_before(digest)),
         )
         ruling = self._advisor.review(moment)
         scene.advised += _recorded(ruling, call.id)
@@ -277,6 +277,13 @@ def _failure(wish: Wish, result: ToolResult, attempt: int) -> Failure:
     return Failure(
         tool=wish.spec.name, error=result.error, text=result.text, attempt=attempt, arguments=wish.call.arguments
     )
+
+
+def _earlier_failure(call: ToolCall, before: CallFinished | None) -> Failure | None:
+    if before is None:
+        return None
+    error = before.error or before.status.value
+    return Failure(tool=call.name, error=error, text=before.text, attempt=1, arguments=call.arguments)
 
 
 def _recorded(ruling: Ruling, call_id: str) -> list[AnyEvent]:

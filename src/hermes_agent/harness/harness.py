@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from ..config.settings import BudgetSettings, LimitSettings
 from ..models.facts import ModelFacts
 from ..models.request import Transcript
@@ -29,6 +31,7 @@ from .resources import SessionResources
 from .services import Lending, lend_nothing
 from .signals import Signals
 from .turn import Turn
+from .verdict import Verifiers
 
 
 class Harness:
@@ -55,6 +58,7 @@ class Harness:
         self.allowance = Allowance(BudgetSettings(), lambda model: ModelFacts())
         self.redactor = calls.redactor
         self.services: Lending = lend_nothing
+        self.verifiers = Verifiers()
         self._sandbox = sandbox
         self._told: dict[str, tuple[int, Transcript, Provenance]] = {}
         self._resources: dict[str, SessionResources] = {}
@@ -73,7 +77,8 @@ class Harness:
     def build_plan(self, request: str, advice: Advice) -> ActivePlan:
         """The plan a request starts with: a learned one, or simply the retries it may spend."""
         if advice.plan is not None:
-            return advice.plan
+            retries = advice.plan.retries_left or self.limits.retries
+            return msgspec.structs.replace(advice.plan, retries_left=retries)
         return ActivePlan(retries_left=self.limits.retries)
 
     def active_plan(self, session_id: str) -> ActivePlan | None:

@@ -42,7 +42,7 @@ class RunState:
         self._effects = 0
         self._answers: dict[str, tuple[int, CallFinished]] = {}
         self._failures: dict[str, int] = {}
-        self._errors: dict[str, str] = {}
+        self._errors: dict[str, CallFinished] = {}
         self.previous = ""
         self.advised_by: int | None = None
         self.family = ""
@@ -99,7 +99,7 @@ class RunState:
         if worked:
             self._errors.pop(intent.digest, None)
         else:
-            self._errors[intent.digest] = event.error or event.status.value
+            self._errors[intent.digest] = event
         if event.status in (CallStatus.ERROR, CallStatus.TIMEOUT):
             self._failures[intent.digest] = self._failures.get(intent.digest, 0) + 1
         elif event.status is CallStatus.OK:
@@ -118,9 +118,9 @@ class RunState:
         """Whether this very call was advised against before in this run, and is now made all the same."""
         return any(call.name == other.name and call.arguments == other.arguments for other in self._steered)
 
-    def failed_with(self, digest: str) -> str:
-        """The error class with which this very call failed last in this run, if it did."""
-        return self._errors.get(digest, "")
+    def failed_before(self, digest: str) -> CallFinished | None:
+        """How this very call failed last in this run, if it did."""
+        return self._errors.get(digest)
 
     def failures(self) -> int:
         """How often the most stubborn call has failed in the same way."""

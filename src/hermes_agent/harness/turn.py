@@ -35,7 +35,7 @@ from ..types.tools import Spawned, ToolCall
 from ..types.trace import RunStatus
 from .calls import Wish
 from .compaction import compact, keep_short
-from .ending import CUT_OFF, closing, open_calls
+from .ending import closing, how_it_ends, open_calls
 from .execution import Execution
 from .planner import TurnPlanner
 from .prompt import FrozenPrefix
@@ -44,6 +44,7 @@ from .recovery import examined_again, settle_after_crash
 from .scene import Belongings, CallScene
 from .signals import Interrupted, Signals
 from .state import RunState
+from .verdict import Verdict, last_answer, verdict, wants_verdict
 
 if TYPE_CHECKING:
     from .harness import Harness
@@ -189,6 +190,9 @@ class Turn:
             await self.harness.advisor.resume(self.scene.situation, self.state.advised_by or 0)
             await settle_after_crash(self)
             await self.execution.run(examined_again(self))
+            said = last_answer(self.record.events)
+            if said is not None and wants_verdict(self):
+                return await self._finish_with_verdict(said)
         else:
             await self.commit(self.harness.allowance.effort_notes(self.run.model))
             await self._take_advice()
@@ -311,8 +315,13 @@ class Turn:
         examined = [self.harness.calls.examine(call, self.scene) for call in calls]
         refused = [found for found in examined if isinstance(found, CallFinished)]
         wishes = [found for found in examined if isinstance(found, Wish)]
-        follows = [*refused, *self.execution.first_intents(wishes)] if calls else self._ending(said, may_call_tools)
+        if calls:
+            follows = [*refused, *self.execution.first_intents(wishes)]
+        else:
+            follows = [] if wants_verdict(self) else self._ending(said, may_call_tools)
         await self.commit([*attempts, said, *self.scene.taken_advice(), *follows])
+        if not calls and not follows:
+            await self._finish_with_verdict(said)
         return wishes
 
     def _said(self, answer: ModelAnswer, calls: Sequence[ToolCall]) -> AssistantMessage:
@@ -326,12 +335,16 @@ class Turn:
             text=redactor.redact(answer.text), calls=kept, stop=answer.stop, replay=answer.replay if whole else {}
         )
 
-    def _ending(self, said: AssistantMessage, was_free: bool) -> list[AnyEvent]:
-        surface = self.session.surface
-        if was_free:
-            return closing(surface, RunStatus.DONE, said.text, CUT_OFF if said.stop == "length" else "")
-        reason = f"the limit of {self.harness.limits.iterations} steps is reached (limits.iterations)"
-        return closing(surface, RunStatus.FAILED, said.text, reason)
+    def _ending(self, said: AssistantMessage, was_free: bool, verdict: Verdict | None = None) -> list[AnyEvent]:
+        status, reason = how_it_ends(said, free=was_free, steps=self.harness.limits.iterations)
+        return closing(self.session.surface, status, said.text, reason, verdict)
+
+    async def _finish_with_verdict(self, said: AssistantMessage) -> None:
+        """Let whoever can know look at the result, then close the run. The answer is journaled by now: a crash here
+        asks for the verdict once more, not for the answer."""
+        free = self._was_free()
+        status, reason = how_it_ends(said, free=free, steps=self.harness.limits.iterations)
+        await self.commit(self._ending(said, free, await verdict(self, said.text, status, reason)))
 
     def _with_unique_ids(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
         """Some endpoints count their call ids anew in every answer; in a run each must be its own."""
@@ -364,9 +377,18 @@ class Turn:
         )
 
     async def _finish(self, status: RunStatus, answer: str, reason: str) -> None:
-        """Close every open call and the run, in one commit."""
-        said = self.harness.redactor.redact(reason)
-        await self.commit([*open_calls(self.state), *closing(self.session.surface, status, answer, said)])
+        """Close every open call and the run, in one commit. What ends a run while its answer waits for the verdict
+        costs the verdict, not the answer."""
+        why = self.harness.redactor.redact(reason)
+        said = last_answer(self.record.events) if wants_verdict(self) else None
+        if said is not None:
+            await self.commit(self._ending(said, self._was_free(), Verdict(success=None, reason=why)))
+            return
+        await self.commit([*open_calls(self.state), *closing(self.session.surface, status, answer, why)])
+
+    def _was_free(self) -> bool:
+        """Whether the journaled last answer came by itself, and not because the steps were used up."""
+        return self.state.iterations <= self.harness.limits.iterations
 
     async def commit(self, events: Sequence[AnyEvent]) -> None:
         """Journal events and take them into account."""

@@ -18,6 +18,8 @@ DISCOUNT = 0.99
 _HALF = 0.5
 _FAILING = (0.05, 0.15, 0.3)
 _WORKING = (0.95, 0.85, 0.7)
+_AT_ONCE = 0.875
+_LATER = 1 - _AT_ONCE
 
 
 class CallEvidence(Value, frozen=True, kw_only=True):
@@ -25,34 +27,42 @@ class CallEvidence(Value, frozen=True, kw_only=True):
 
     Both hold one logarithm per alternative rate. `worked` and `failed` count what was observed: one observation per
     trace and argument digest.
+
+    `against` is a mixture over the moment at which the tool may have broken: nearly all of the stake is laid before the
+    first observation, the rest is spread over the later ones (1/(s(s-1)) of it before the s-th). So a tool that
+    worked a hundred times and then breaks is still found, and the whole stays one e-value: no stake is laid twice.
+    `restored` starts again whenever it falls below one, because it looks for the moment of a repair.
     """
 
-    against: tuple[float, ...] = (0.0,) * len(_FAILING)
+    against: tuple[float, ...] = (math.log(_AT_ONCE),) * len(_FAILING)
     restored: tuple[float, ...] = (0.0,) * len(_WORKING)
+    steps: int = 0
     worked: int = 0
     failed: int = 0
 
     def seen(self, *, worked: bool) -> CallEvidence:
         """One more observation, made without avoiding the tool."""
-        return CallEvidence(
-            against=_multiplied(self.against, _FAILING, worked),
-            restored=self.restored,
-            worked=self.worked + worked,
-            failed=self.failed + (not worked),
-        )
+        return self._observed(worked, self.restored)
 
     def explored(self, *, worked: bool) -> CallEvidence:
-        """One more observation, made although the tool is avoided."""
+        """One more observation, made although the tool is avoided: it also tells whether the tool works again."""
+        kept = tuple(max(0.0, log) for log in self.restored)
+        return self._observed(worked, _multiplied(kept, _WORKING, worked))
+
+    def _observed(self, worked: bool, restored: tuple[float, ...]) -> CallEvidence:
+        steps = self.steps + 1
+        later = _LATER / (steps * (steps + 1))
         return CallEvidence(
-            against=self.against,
-            restored=_multiplied(self.restored, _WORKING, worked),
+            against=tuple(_log_sum(log, later) for log in _multiplied(self.against, _FAILING, worked)),
+            restored=restored,
+            steps=steps,
             worked=self.worked + worked,
             failed=self.failed + (not worked),
         )
 
     def e_against(self) -> float:
         """Evidence against "works at least half the time"."""
-        return _mixture(self.against)
+        return _mixture(self.against) + _LATER / (self.steps + 1)
 
     def e_restored(self) -> float:
         """Evidence against "works at most half the time", from exploration alone."""
@@ -66,6 +76,11 @@ def acts(evidence: CallEvidence, weight: float) -> bool:
 
 def _multiplied(logs: Sequence[float], rates: Sequence[float], worked: bool) -> tuple[float, ...]:
     return tuple(log + math.log((rate if worked else 1 - rate) / _HALF) for log, rate in zip(logs, rates, strict=True))
+
+
+def _log_sum(log: float, more: float) -> float:
+    """log(exp(log) + more) for any size of `log`."""
+    return log + math.log1p(more * math.exp(-log)) if log > -600.0 else math.log(more)
 
 
 def _mixture(logs: Sequence[float]) -> float:
@@ -165,3 +180,25 @@ class Rate(Value, frozen=True, kw_only=True):
     def mean(self, prior_good: float = 0.5, prior_all: float = 1.0) -> float:
         """The rate, drawn towards a prior of so many observations."""
         return (self.good + prior_good) / (self.all + prior_all)
+
+
+def chance_better(good: Rate, than: Rate) -> float:
+    """How likely the rate behind `good` is above the one behind `than`: Beta posteriors, compared as normals."""
+    means, variance = [], 0.0
+    for rate in (good, than):
+        yes, no = rate.good + 1, rate.all - rate.good + 1
+        means.append(yes / (yes + no))
+        variance += yes * no / ((yes + no) ** 2 * (yes + no + 1))
+    return 0.5 * (1 + math.erf((means[0] - means[1]) / math.sqrt(2 * variance)))
+
+
+def prior(rate: Rate, most: float = 5.0) -> Rate:
+    """What was seen elsewhere, cut down to a few observations. For rankings; an e-value takes no prior."""
+    if rate.all <= most:
+        return rate
+    return Rate(good=rate.good * most / rate.all, all=most)
+
+
+def added(rate: Rate, more: Rate) -> Rate:
+    """Two rates as one."""
+    return Rate(good=rate.good + more.good, all=rate.all + more.all)

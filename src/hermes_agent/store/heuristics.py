@@ -25,7 +25,8 @@ _COLUMNS = (
 _UPSERT = (
     f"INSERT INTO heuristics ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
     " ON CONFLICT (id) DO UPDATE SET stage = excluded.stage, confidence = excluded.confidence,"
-    " evidence = excluded.evidence, updated_at = excluded.updated_at, applied_at = excluded.applied_at"
+    " text = excluded.text, evidence = excluded.evidence, updated_at = excluded.updated_at,"
+    " applied_at = excluded.applied_at"
 )
 _AUDIT = (
     "INSERT INTO heuristic_audit (seq, heuristic_id, kind, model, family, was, became, cause, run_id, evidence,"
@@ -53,13 +54,14 @@ class Kind(StrEnum):
 
 
 class Stage(StrEnum):
-    """Where a heuristic stands in its life."""
+    """Where a heuristic stands in its life. What a person rejected is not proposed again."""
 
     CANDIDATE = "candidate"
     AWAITING_APPROVAL = "awaiting_approval"
     PROBATION = "probation"
     TRUSTED = "trusted"
     RETIRED = "retired"
+    REJECTED = "rejected"
 
     @property
     def acts(self) -> bool:
@@ -70,8 +72,9 @@ class Stage(StrEnum):
 class Heuristic(Value, frozen=True, kw_only=True):
     """Something learned, with its evidence. `condition` is empty (the whole family), one feature, or a pair.
 
-    `subject` is the tool it is about ("tool" or "tool:error class"), `better` the tool or step to use instead, `detail`
-    what a kind needs beyond that. `evidence` is a summary for people at the time of the last change.
+    What it says never changes; `text` puts it in words with the figures of the last change. `subject` is the tool it is
+    about ("tool" or "tool:error class"), `better` the tool or step to use instead, `detail` what a kind needs beyond
+    that. `evidence` is a summary for people at the time of the last change.
     """
 
     id: str
@@ -178,6 +181,15 @@ def read_heuristics(connection: Connection, ids: Sequence[str]) -> dict[str, Heu
         for row in connection.run(f"SELECT {_COLUMNS} FROM heuristics WHERE id IN ({marks})", part):
             found[row[0]] = _heuristic(row)
     return found
+
+
+def placed_heuristics(connection: Connection, model: str, families: Sequence[str]) -> list[Heuristic]:
+    """Every heuristic of a model in these families, whatever its stage."""
+    marks = ", ".join("?" * len(families))
+    rows = connection.run(
+        f"SELECT {_COLUMNS} FROM heuristics WHERE model = ? AND family IN ({marks}) ORDER BY id", (model, *families)
+    )
+    return [_heuristic(row) for row in rows]
 
 
 def save_heuristic(connection: Connection, heuristic: Heuristic) -> None:

@@ -40,17 +40,6 @@ class Advice(Value, frozen=True, kw_only=True):
     version: int = 0
 
 
-class Moment(Value, frozen=True, kw_only=True):
-    """A call that is about to be made, and what came just before it: `previous` is "tool:ok" or "tool:error class",
-    `failed` the error class with which this very call failed before in this run."""
-
-    call: ToolCall
-    situation: Situation
-    effect: Effect = Effect.NONE
-    previous: str = ""
-    failed: str = ""
-
-
 class Failure(Value, frozen=True, kw_only=True):
     """A failed call, as decisions about retries and repairs see it."""
 
@@ -59,6 +48,17 @@ class Failure(Value, frozen=True, kw_only=True):
     text: str
     attempt: int
     arguments: dict[str, Any] = {}
+
+
+class Moment(Value, frozen=True, kw_only=True):
+    """A call that is about to be made, and what came just before it: `previous` is "tool:ok" or "tool:error class",
+    `failed` how this very call failed before in this run."""
+
+    call: ToolCall
+    situation: Situation
+    effect: Effect = Effect.NONE
+    previous: str = ""
+    failed: Failure | None = None
 
 
 class Steer(Value, frozen=True, kw_only=True):

@@ -6,8 +6,9 @@ It reads only the request it is given. A task is a list of steps in the user's m
     2. terminal {"command": "send report"} verify read_file {"path": "sent.log"}
 
 It does them in order, takes the first way and, after a failure, sometimes stubbornly the same one again and sometimes
-the next; it follows hints and steers most of the time; it slips now and then. Its faults are fixed in
-`apprentice.json`, so that figures measured with it can be compared. It is not a model and does not pretend to be one.
+the next; it follows hints and steers most of the time, also those that skip a step or put it after another; it slips
+now and then. Its faults are fixed in `apprentice.json`, so that figures measured with it can be compared. It is not a
+model and does not pretend to be one.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ _STEP = re.compile(r"^\s*\d+[.)]\s+(?=[A-Za-z_][\w-]*\s*\{)", re.MULTILINE)
 _CALL = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?=\{)")
 _AVOID = re.compile(r"\bavoid (?:the tool )?`?([A-Za-z_][\w-]*)`?", re.IGNORECASE)
 _PREFER = re.compile(r"\b(?:[Uu]se|prefer) `?([A-Za-z_][\w-]*)`?")
+_SKIP = re.compile(r"\b[Ss]kip `?([A-Za-z_][\w-]*)`?")
+_AFTER = re.compile(r"\bdo `?([A-Za-z_][\w-]*)`? after `?([A-Za-z_][\w-]*)`?", re.IGNORECASE)
 _SEED = re.compile(r"[0-9]{1,18}")
 _decoder = json.JSONDecoder()
 
@@ -137,6 +140,8 @@ class Apprentice:
         messages = request.transcript.since_last_request()
         asked = messages[0].text if messages and isinstance(messages[0], UserMessage) else ""
         steps = parse_steps(asked)
+        if random.Random(f"{self.seed}:plan:{asked}").random() < self._faults.attention:
+            steps = _as_planned(steps, messages)
         at = progress_of(steps, messages)
         number = request.transcript.assistant_messages
         rng = random.Random(f"{self.seed}:{number}:{asked}")
@@ -179,6 +184,20 @@ class Apprentice:
 
     async def close(self) -> None:
         """There is nothing to close."""
+
+
+def _as_planned(steps: tuple[Step, ...], messages: Sequence[Message]) -> tuple[Step, ...]:
+    """The steps that hints leave, in the order that hints ask for."""
+    told = "\n".join(message.text for message in messages if isinstance(message, Fragment))
+    skipped = set(_SKIP.findall(told))
+    kept = [step for step in steps if not all(way.tool in skipped for way in step.ways)]
+    for tool, other in _AFTER.findall(told):
+        moved = [step for step in kept if tool in {way.tool for way in step.ways}]
+        rest = [step for step in kept if step not in moved]
+        place = next((at for at, step in enumerate(rest) if other in {way.tool for way in step.ways}), None)
+        if place is not None:
+            kept = [*rest[: place + 1], *moved, *rest[place + 1 :]]
+    return tuple(kept)
 
 
 def _advised(ways: list[Way], messages: Sequence[Message]) -> list[Way]:

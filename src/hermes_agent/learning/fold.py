@@ -1,0 +1,326 @@
+"""One lesson folded into the evidence. Pure: cells in, cells and findings out, in time proportional to the lesson.
+
+Tools: every observation counts for the family as a whole and for each feature of the call; pairs of features are looked
+at only where single ones leave a tool's failures unexplained. The whole family has half of the weight, so it is heard
+first; a feature speaks for itself when the family as a whole does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import msgspec
+
+from ..store.heuristics import EVERY_FAMILY, CellKey, Kind
+from ..store.lessons import Lesson, Mending, Observation
+from .cells import Cells, IndexCell, ToolCell, WideCell
+from .evidence import RESTORE, chance_better
+from .findings import Finding, Wish, confidence_of, counted, may_act, where
+from .plans import fold_plan, fold_steps
+from .ranking import best_instead, rate_of
+
+_FAMILY_WEIGHT = 0.5
+_SINGLE_WEIGHT = 0.4
+_PAIR_WEIGHT = 0.1
+_WIDE_RETRY_WEIGHT = 0.4
+_NOTED = 5.0
+_SURE = 0.95
+_UNSURE = 0.7
+_UNEXPLAINED = 5
+_MOST_PAIRED = 6
+_WIDE_FAMILIES = 3
+_ENOUGH = 3
+
+
+def fold(lesson: Lesson, cells: Cells) -> list[Finding]:
+    """Take a lesson into account; returns what the evidence now asks for."""
+    if lesson.tainted:
+        return []
+    cells.fetch(_keys(lesson))
+    findings: list[Finding] = []
+    for mending in lesson.mendings:
+        findings += _mended(lesson, mending, cells)
+    for observation in lesson.observations:
+        findings += _observed(lesson, observation, cells)
+        if observation.tries > 1:
+            findings += _retried(lesson, observation, cells)
+    for tool in dict.fromkeys(observation.tool for observation in lesson.observations):
+        findings += _preferred(lesson, tool, cells)
+        findings += _preferred_everywhere(lesson, tool, cells)
+    findings += fold_steps(lesson, cells)
+    findings += fold_plan(lesson, cells)
+    return findings
+
+
+def tool_key(lesson: Lesson, tool: str, condition: str = "") -> CellKey:
+    """Where a tool's evidence lies."""
+    return (lesson.model, lesson.family, f"tool:{tool}", condition)
+
+
+def index_key(lesson: Lesson, tool: str) -> CellKey:
+    """Where a tool's conditions and alternatives lie."""
+    return (lesson.model, lesson.family, f"index:{tool}", "")
+
+
+def wide_key(model: str, tool: str) -> CellKey:
+    """Where a tool's evidence over all families lies."""
+    return (model, EVERY_FAMILY, f"tool:{tool}", "")
+
+
+def _keys(lesson: Lesson) -> Iterator[CellKey]:
+    for seen in lesson.observations:
+        yield index_key(lesson, seen.tool)
+        yield wide_key(lesson.model, seen.tool)
+        yield tool_key(lesson, seen.tool)
+        yield from (tool_key(lesson, seen.tool, feature) for feature in seen.features)
+
+
+def _observed(lesson: Lesson, seen: Observation, cells: Cells) -> list[Finding]:
+    index = cells.get(index_key(lesson, seen.tool), IndexCell)
+    for feature in seen.features:
+        index = index.with_condition(feature)
+    singles = [feature for feature in seen.features if feature in index.conditions]
+    pairs: list[str] = []
+    if index.looks_at_pairs:
+        for one, other in combinations(singles[:_MOST_PAIRED], 2):
+            index = index.with_condition(f"{one} & {other}", pair=True)
+        pairs = [pair for one, other in combinations(singles, 2) if (pair := f"{one} & {other}") in index.pairs]
+        cells.fetch(tool_key(lesson, seen.tool, pair) for pair in pairs)
+    for condition in ("", *singles, *pairs):
+        key = tool_key(lesson, seen.tool, condition)
+        cell = cells.get(key, ToolCell)
+        cells.put(key, cell.observed(worked=seen.worked, session=lesson.session_id, confirms=not seen.worked))
+    wide = cells.get(wide_key(lesson.model, seen.tool), WideCell)
+    cells.put(wide_key(lesson.model, seen.tool), wide.seen(lesson.family, worked=seen.worked))
+    index = msgspec.structs.replace(index, once=index.once or seen.once)
+    index = _unexplained(lesson, seen, index, cells)
+    cells.put(index_key(lesson, seen.tool), index)
+    return list(_avoided(lesson, seen, index, [*singles, *pairs], cells))
+
+
+def _unexplained(lesson: Lesson, seen: Observation, index: IndexCell, cells: Cells) -> IndexCell:
+    """Begin to look at pairs where a tool fails often, works often, and no single feature tells when."""
+    if index.looks_at_pairs or seen.worked:
+        return index
+    evidence = cells.get(tool_key(lesson, seen.tool), ToolCell).evidence
+    if min(evidence.worked, evidence.failed) < _UNEXPLAINED:
+        return index
+    told = (cells.get(tool_key(lesson, seen.tool, feature), ToolCell) for feature in seen.features)
+    if any(cell.evidence.failed >= _UNEXPLAINED and not cell.evidence.worked for cell in told):
+        return index
+    return msgspec.structs.replace(index, looks_at_pairs=True)
+
+
+def weight_of(condition: str, index: IndexCell) -> float:
+    """The weight a condition was given when it first appeared."""
+    if not condition:
+        return _FAMILY_WEIGHT
+    if condition in index.conditions:
+        place = index.conditions[condition]
+        return _SINGLE_WEIGHT / (place * (place + 1))
+    place = index.pairs[condition]
+    return _PAIR_WEIGHT / (place * (place + 1))
+
+
+def _avoided(
+    lesson: Lesson, seen: Observation, index: IndexCell, conditions: list[str], cells: Cells
+) -> Iterator[Finding]:
+    whole = cells.get(tool_key(lesson, seen.tool), ToolCell)
+    for condition in ("", *conditions):
+        key = tool_key(lesson, seen.tool, condition)
+        cell, weight = cells.get(key, ToolCell), weight_of(condition, index)
+        if cell.acting and cell.evidence.e_restored() >= RESTORE:
+            yield from _works_again(lesson, seen, condition, cells)
+        elif seen.worked or not cell.confirmed or (condition and whole.acting):
+            continue
+        elif may_act(cell, weight):
+            yield _against(lesson, seen, condition, Wish.ACT, cells)
+        elif cell.strength(weight) >= _NOTED:
+            yield _against(lesson, seen, condition, Wish.NOTE, cells)
+
+
+def _against(lesson: Lesson, seen: Observation, condition: str, wish: Wish, cells: Cells) -> Finding:
+    """A tool that does not work here. Without a better one the finding is only told, never enforced."""
+    index = cells.get(index_key(lesson, seen.tool), IndexCell)
+    key = tool_key(lesson, seen.tool, condition)
+    cell, weight = cells.get(key, ToolCell), weight_of(condition, index)
+    parts = tuple(condition.split(" & ")) if condition else ()
+    better = best_instead(lesson, seen.tool, cells)
+    if wish is Wish.ACT:
+        cells.put(index_key(lesson, seen.tool), msgspec.structs.replace(index, chosen=better))
+    evidence = cell.evidence
+    told = f"`{seen.tool}` failed {evidence.failed} of {evidence.failed + evidence.worked} times"
+    return Finding(
+        wish=wish,
+        kind=Kind.AVOID_TOOL if better else Kind.HINT,
+        model=lesson.model,
+        family=lesson.family,
+        subject=seen.tool,
+        condition=parts,
+        better=better,
+        text=f"{told} {where(lesson.family, parts)}",
+        cause=f"{told} ({where(lesson.family, parts)})",
+        key=key,
+        confidence=confidence_of(cell, weight),
+        evidence=counted(cell, weight),
+        once=index.once,
+    )
+
+
+def _works_again(lesson: Lesson, seen: Observation, condition: str, cells: Cells) -> Iterator[Finding]:
+    key = tool_key(lesson, seen.tool, condition)
+    cell = cells.get(key, ToolCell)
+    parts = tuple(condition.split(" & ")) if condition else ()
+    for kind in (Kind.AVOID_TOOL, Kind.HINT, *((Kind.PREFER_TOOL,) if not condition else ())):
+        yield Finding(
+            wish=Wish.STOP,
+            kind=kind,
+            model=lesson.model,
+            family=lesson.family,
+            subject=seen.tool,
+            condition=parts,
+            cause=f"`{seen.tool}` works again",
+            key=key,
+            evidence=counted(cell),
+        )
+
+
+def _preferred(lesson: Lesson, tool: str, cells: Cells) -> Iterator[Finding]:
+    """Rank a tool against what was used in its place: recent rates, drawn to what is known elsewhere."""
+    key = tool_key(lesson, tool)
+    cell = cells.get(key, ToolCell)
+    better = best_instead(lesson, tool, cells)
+    if not better or not cell.confirmed or cell.evidence.e_restored() >= RESTORE:
+        return
+    chance = chance_better(rate_of(lesson, better, cells), rate_of(lesson, tool, cells))
+    if chance < _UNSURE:
+        return
+    if chance >= _SURE:
+        index = cells.get(index_key(lesson, tool), IndexCell)
+        cells.put(index_key(lesson, tool), msgspec.structs.replace(index, chosen=better))
+    other = cells.get(tool_key(lesson, better), ToolCell).evidence
+    mine = cell.evidence
+    told = (
+        f"`{better}` worked {other.worked} of {other.worked + other.failed} times, "
+        f"`{tool}` {mine.worked} of {mine.worked + mine.failed}"
+    )
+    yield Finding(
+        wish=Wish.ACT if chance >= _SURE else Wish.NOTE,
+        kind=Kind.PREFER_TOOL,
+        model=lesson.model,
+        family=lesson.family,
+        subject=tool,
+        better=better,
+        text=told,
+        cause=told,
+        key=key,
+        confidence=chance,
+        evidence={**counted(cell), "chance_better": round(chance, 4)},
+        once=cells.get(index_key(lesson, tool), IndexCell).once,
+    )
+
+
+def _preferred_everywhere(lesson: Lesson, tool: str, cells: Cells) -> Iterator[Finding]:
+    """A tool that fails in several families and works in none is put behind the others in a new family, too."""
+    key = wide_key(lesson.model, tool)
+    wide = cells.get(key, WideCell)
+    failing = [name for name, (good, bad) in wide.families.items() if bad >= _ENOUGH and good * 3 <= bad]
+    working = [name for name, (good, bad) in wide.families.items() if good >= _ENOUGH and good >= bad]
+    better = max(
+        (name for name, (good, tried) in wide.instead.items() if good >= _ENOUGH and good * 2 > tried),
+        key=lambda name: wide.instead[name][0],
+        default="",
+    )
+    told = f"`{tool}` fails in {len(failing)} kinds of tasks and works in {len(working)}"
+    found = Finding(
+        wish=Wish.ACT,
+        kind=Kind.PREFER_TOOL,
+        model=lesson.model,
+        family=EVERY_FAMILY,
+        subject=tool,
+        better=better,
+        text=told,
+        cause=told,
+        key=key,
+        confidence=_SURE,
+        evidence={"families_failing": len(failing), "families_working": len(working)},
+    )
+    if wide.acting and working:
+        yield msgspec.structs.replace(found, wish=Wish.STOP, better="")
+    elif not wide.acting and better and len(failing) >= _WIDE_FAMILIES and not working:
+        yield found
+
+
+def _mended(lesson: Lesson, mending: Mending, cells: Cells) -> Iterator[Finding]:
+    """After this failure that was done: an alternative to the tool, and perhaps a repair worth telling."""
+    if mending.then != mending.tool:
+        index = cells.get(index_key(lesson, mending.tool), IndexCell)
+        cells.put(index_key(lesson, mending.tool), index.used_instead(mending.then, worked=mending.worked))
+        wide = cells.get(wide_key(lesson.model, mending.tool), WideCell)
+        cells.put(wide_key(lesson.model, mending.tool), wide.used_instead(mending.then, worked=mending.worked))
+    if mending.change == "other arguments" or mending.change.startswith("another "):
+        return
+    place = (lesson.model, lesson.family, f"repairs:{mending.tool}:{mending.error}", "")
+    done = f"{mending.then}>{mending.change}"
+    index = cells.get(place, IndexCell).with_condition(done)
+    cells.put(place, index)
+    if done not in index.conditions:
+        return
+    key = (lesson.model, lesson.family, f"repair:{mending.tool}:{mending.error}", done)
+    cell = cells.get(key, ToolCell)
+    # The test is against "it fails at least half the time", so here a repair that worked counts as a failure of that.
+    cell = cell.observed(worked=not mending.worked, session=lesson.session_id, confirms=mending.worked)
+    cells.put(key, cell)
+    weight = 1 / (index.conditions[done] * (index.conditions[done] + 1))
+    evidence = cell.evidence
+    found = Finding(
+        wish=Wish.ACT,
+        kind=Kind.REPAIR,
+        model=lesson.model,
+        family=lesson.family,
+        subject=f"{mending.tool}:{mending.error}",
+        better=mending.then,
+        detail={"change": mending.change},
+        text=f"after `{mending.tool}` failed with {mending.error}, this worked {evidence.failed} of "
+        f"{evidence.failed + evidence.worked} times",
+        cause="it worked after this failure",
+        key=key,
+        confidence=confidence_of(cell, weight),
+        evidence={**counted(cell, weight), "worked": evidence.failed, "failed": evidence.worked},
+    )
+    if cell.acting and cell.evidence.e_restored() >= RESTORE:
+        yield msgspec.structs.replace(found, wish=Wish.STOP, cause="it stopped working")
+    elif not cell.acting and may_act(cell, weight):
+        yield found
+
+
+def _retried(lesson: Lesson, seen: Observation, cells: Cells) -> Iterator[Finding]:
+    """Whether trying the same again helped, for this kind of failure: in this family, and in all of them."""
+    if not seen.error:
+        return
+    subject = f"retry:{seen.tool}:{seen.error}"
+    for family, weight in ((lesson.family, _FAMILY_WEIGHT), (EVERY_FAMILY, _WIDE_RETRY_WEIGHT)):
+        key = (lesson.model, family, subject, "")
+        cell = cells.get(key, ToolCell)
+        cell = cell.observed(worked=seen.worked, session=lesson.session_id, confirms=not seen.worked)
+        cells.put(key, cell)
+        evidence = cell.evidence
+        told = f"trying `{seen.tool}` again after {seen.error} helped {evidence.worked} of "
+        told += f"{evidence.worked + evidence.failed} times"
+        found = Finding(
+            wish=Wish.ACT,
+            kind=Kind.FUTILE_RETRY,
+            model=lesson.model,
+            family=family,
+            subject=f"{seen.tool}:{seen.error}",
+            text=told,
+            cause=told,
+            key=key,
+            confidence=confidence_of(cell, weight),
+            evidence=counted(cell, weight),
+        )
+        if cell.acting and cell.evidence.e_restored() >= RESTORE:
+            yield msgspec.structs.replace(found, wish=Wish.STOP, cause="trying again helps again")
+        elif not cell.acting and not seen.worked and may_act(cell, weight):
+            yield found

@@ -1,0 +1,67 @@
+"""The heuristic store under the names of the library: query, learn_from_trace, is_known_failure."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..config.settings import LearningSettings
+from ..store.database import Connection
+from ..store.families import clean_name, read_families
+from ..store.heuristics import Kind, active_set, read_heuristics
+from ..store.open import Store
+from ..types.advice import Situation
+from ..types.trace import Trace
+from .advisor import instructs
+from .context import error_class
+from .families import Book
+from .learner import Learner
+from .lessons import strangers_texts
+from .standing import Standing
+
+
+class LearnedHeuristics:
+    """What was learned, for programs without an event loop (the HeuristicStore protocol). Any database, any number of
+    processes. A text in place of a situation is taken as the request."""
+
+    def __init__(self, store: Store, settings: LearningSettings | None = None, model: str = "") -> None:
+        self._store = store
+        self._settings = settings or LearningSettings()
+        self._model = model
+        self._learner = Learner(store.database, store.owner, self._settings)
+
+    def query(self, situation: Situation | str) -> list[str]:
+        """What past executions say about a request, in words."""
+        asked = Situation(request=situation, model=self._model) if isinstance(situation, str) else situation
+
+        def unit(connection: Connection) -> list[str]:
+            placed = msgspec.structs.replace(asked, family=_family(connection, asked))
+            found = read_heuristics(connection, active_set(connection).members).values()
+            known = [item for item in found if not asked.model or item.model == asked.model]
+            return Standing(placed, known, self._settings.explore, widened=False).opening()[1]
+
+        return self._store.database.read_now(unit)
+
+    def learn_from_trace(self, trace: Trace) -> None:
+        """Take a run into account, once."""
+        family = trace.family
+        if not family:
+            asked = Situation(request=trace.request, model=trace.model)
+            family = self._store.database.read_now(lambda connection: _family(connection, asked))
+        texts = strangers_texts(trace)
+        self._learner.learn_now(trace, family, tainted=bool(texts) and instructs(texts))
+
+    def is_known_failure(self, step: str, error: str) -> bool:
+        """Whether trying this tool again after this error is known to be futile, for any kind of task."""
+        signature = f"{step}:{error_class(error, error)}"
+
+        def unit(connection: Connection) -> bool:
+            found = read_heuristics(connection, active_set(connection).members).values()
+            return any(item.kind is Kind.FUTILE_RETRY and item.subject == signature for item in found)
+
+        return self._store.database.read_now(unit)
+
+
+def _family(connection: Connection, situation: Situation) -> str:
+    if situation.family:
+        return clean_name(situation.family)
+    return Book(read_families(connection)).place(situation.request).family_id

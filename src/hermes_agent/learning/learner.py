@@ -1,0 +1,206 @@
+"""Learning from a trace: once, in one transaction, in the order of a sequence that all replicas share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from ..config.settings import LearningSettings
+from ..store.database import Connection, Database
+from ..store.heuristics import (
+    EVERY_FAMILY,
+    Heuristic,
+    activate_members,
+    active_set,
+    add_audit,
+    lock_sequence,
+    placed_heuristics,
+    read_cells,
+    read_set,
+    save_heuristic,
+    set_value,
+    value_of,
+    write_cells,
+)
+from ..store.lessons import Lesson, add_judgement, add_lesson, ascii_json
+from ..store.lessons import lesson_of as stored_lesson
+from ..types.base import Value
+from ..types.trace import Judge, Trace
+from .cells import Cells
+from .families import learn_family
+from .fold import fold
+from .guard import Alarm, FamilyGuard, judged
+from .lessons import lesson_of
+from .life import Occasion, Register, Rules
+
+
+class Learned(Value, frozen=True, kw_only=True):
+    """What a lesson changed: the set in force, and what people should hear."""
+
+    version: int = 0
+    notices: tuple[str, ...] = ()
+
+
+class Learner:
+    """Folds traces into the store. Any number of processes may do so at once."""
+
+    def __init__(
+        self,
+        database: Database,
+        owner: str = "local",
+        settings: LearningSettings | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._database = database
+        self._owner = owner
+        self._settings = settings or LearningSettings()
+        self._clock = clock
+
+    async def learn(self, trace: Trace, family: str, *, tainted: bool) -> Learned:
+        """Take a finished run into account. The same run again changes nothing, unless its outcome was judged since."""
+        lesson = lesson_of(trace, family, tainted=tainted)
+        return await self._database.write(lambda connection: self.absorb(connection, lesson, trace.request))
+
+    def learn_now(self, trace: Trace, family: str, *, tainted: bool) -> Learned:
+        """`learn` for programs without an event loop."""
+        lesson = lesson_of(trace, family, tainted=tainted)
+        return self._database.write_now(lambda connection: self.absorb(connection, lesson, trace.request))
+
+    def absorb(self, connection: Connection, lesson: Lesson, request: str) -> Learned:
+        """Everything that follows from one lesson, inside the caller's transaction."""
+        seq = lock_sequence(connection, self._database.backend)
+        known = stored_lesson(connection, lesson.run_id)
+        if known is not None:
+            judgement = _newly_judged(known, lesson)
+            if judgement is None:
+                set_value(connection, "sequence", seq - 1)
+                return Learned(version=value_of(connection, "active_set"))
+            add_judgement(connection, judgement, seq, self._clock())
+            counted = known.judged_by is Judge.INFERRED
+            return self._follow(connection, judgement, None, counted=counted)
+        family = learn_family(connection, lesson.family, request, lesson.at)
+        lesson = msgspec.structs.replace(lesson, family=family.id)
+        add_lesson(connection, lesson, seq, self._owner)
+        return self._follow(connection, lesson, lesson, counted=True)
+
+    def _follow(self, connection: Connection, lesson: Lesson, fresh: Lesson | None, *, counted: bool) -> Learned:
+        """Fold the evidence, change heuristics, watch the outcome, and write it all."""
+        cells = Cells(lambda keys: read_cells(connection, keys))
+        register = self._register(connection, lesson)
+        if fresh is not None:
+            register.apply(fold(fresh, cells), cells)
+        watched: _Watched | None = None
+        if counted and lesson.success is not None:
+            if lesson.judged_by is not Judge.INFERRED:
+                register.judge(lesson.items, cells, success=lesson.success)
+            watched = self._watch(connection, lesson, register, cells)
+        register.promote_waiting()
+        self._applied(register, lesson)
+        version = write_changes(connection, register, lesson.run_id, self._clock())
+        write_cells(connection, cells.changed())
+        if watched is not None:
+            _save_watch(connection, watched, version)
+        return Learned(version=version, notices=watched.notices if watched else ())
+
+    def _register(self, connection: Connection, lesson: Lesson) -> Register:
+        known = placed_heuristics(connection, lesson.model, (lesson.family, EVERY_FAMILY))
+        return register_for(connection, known, self._settings, lesson.run_id, self._clock())
+
+    def _applied(self, register: Register, lesson: Lesson) -> None:
+        """Note when something learned first acted: the latency of the feedback loop."""
+        for item in lesson.items:
+            heuristic = register.known.get(item.id)
+            if heuristic is not None and item.applied and heuristic.applied_at is None:
+                register.known[item.id] = msgspec.structs.replace(heuristic, applied_at=lesson.at)
+                register.changed[item.id] = None
+
+    def _watch(self, connection: Connection, lesson: Lesson, register: Register, cells: Cells) -> _Watched:
+        """Let the guard see an outcome; go back to the last known-good set if it says so."""
+        family, model = lesson.family, lesson.model
+        place = (f"{family}~inferred" if lesson.judged_by is Judge.INFERRED else family, model)
+        rows = connection.run("SELECT payload FROM watches WHERE family = ? AND model = ?", place)
+        before = msgspec.json.decode(rows[0][0], type=FamilyGuard) if rows else FamilyGuard()
+        guard, alarm = judged(
+            before,
+            success=bool(lesson.success),
+            version=_last_change(connection, lesson),
+            families=max(1, int(connection.run("SELECT COUNT(*) FROM watches")[0][0])),
+            roll_back=self._settings.roll_back,
+        )
+        if alarm is None:
+            return _Watched(place=place, guard=guard)
+        if alarm is Alarm.NOTIFY:
+            told = f"{family}: success is below its baseline; half of its runs now go without what was learned"
+            return _Watched(place=place, guard=guard, notices=(told,))
+        good = set(read_set(connection, guard.known_good).members)
+        cause = f"rolled back: success fell below the baseline measured with set {guard.known_good}"
+        register.stop(cells, cause, lambda known: known.family == family and known.stage.acts and known.id not in good)
+        told = f"{family}: {cause} (`hermes learning audit` says what was retired)"
+        return _Watched(place=place, guard=guard, notices=(told,), rolled_back=True)
+
+
+class _Watched(Value, frozen=True, kw_only=True):
+    """What the guard made of an outcome."""
+
+    place: tuple[str, str]
+    guard: FamilyGuard
+    notices: tuple[str, ...] = ()
+    rolled_back: bool = False
+
+
+def _save_watch(connection: Connection, watched: _Watched, version: int) -> None:
+    """Keep the guard's state. After a rollback the set that follows holds what the known-good one held here."""
+    guard = watched.guard
+    if watched.rolled_back:
+        guard = msgspec.structs.replace(guard, known_good=version, version=version)
+    connection.run(
+        "INSERT INTO watches (family, model, payload) VALUES (?, ?, ?)"
+        " ON CONFLICT (family, model) DO UPDATE SET payload = excluded.payload",
+        (*watched.place, ascii_json(guard)),
+    )
+
+
+def _newly_judged(known: Lesson, lesson: Lesson) -> Lesson | None:
+    """The known lesson with a judgement it did not have; None when nothing is new."""
+    if lesson.judged_by is Judge.INFERRED or (known.judged_by, known.success) == (lesson.judged_by, lesson.success):
+        return None
+    return msgspec.structs.replace(known, success=lesson.success, judged_by=lesson.judged_by)
+
+
+def _last_change(connection: Connection, lesson: Lesson) -> int:
+    """The newest set that changed what acts in this family on this model."""
+    rows = connection.run(
+        "SELECT set_version FROM heuristic_audit WHERE family = ? AND model = ? AND set_version > 0"
+        " ORDER BY seq DESC LIMIT 1",
+        (lesson.family, lesson.model),
+    )
+    return int(rows[0][0]) if rows else 0
+
+
+def register_for(
+    connection: Connection, known: list[Heuristic], settings: LearningSettings, run_id: str, at: float
+) -> Register:
+    """A register over some heuristics, under the rules in force."""
+    probation = connection.run("SELECT COUNT(*) FROM heuristics WHERE stage = 'probation'")
+    rules = Rules(approve=settings.approve, probation=settings.probation, frozen=bool(value_of(connection, "frozen")))
+    return Register(known, rules, Occasion(run_id=run_id, at=at), int(probation[0][0]))
+
+
+def write_changes(connection: Connection, register: Register, run_id: str, at: float) -> int:
+    """Write changed heuristics, the set that follows, and the audit; returns the version in force."""
+    if not register.changed:
+        return value_of(connection, "active_set")
+    members = set(active_set(connection).members)
+    for name in register.changed:
+        heuristic = register.known[name]
+        save_heuristic(connection, heuristic)
+        (members.add if heuristic.stage.acts else members.discard)(name)
+    cause = register.audit[-1].cause if register.audit else ""
+    before = value_of(connection, "active_set")
+    version = activate_members(connection, members, cause, run_id, at)
+    for entry in register.audit:
+        changed = version if version != before else 0
+        add_audit(connection, msgspec.structs.replace(entry, set_version=changed))
+    return version

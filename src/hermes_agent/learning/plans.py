@@ -1,0 +1,137 @@
+"""Plans: steps that keep failing where they stand, and sequences of tools that lead to success."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+import msgspec
+
+from ..store.heuristics import CellKey, Kind
+from ..store.lessons import Lesson, PlanStep
+from .cells import CONFIRMING_SESSIONS, CONFIRMING_TRACES, Cells, IndexCell, PlanCell, ToolCell
+from .evidence import RESTORE
+from .findings import Finding, Wish, confidence_of, counted, may_act
+from .ranking import best_instead
+
+_FIRST_WEIGHT = 1.0
+_OTHERS = 2
+_LONGEST = 20
+
+
+def fold_steps(lesson: Lesson, cells: Cells) -> Iterator[Finding]:
+    """Count each step at its place, and say where one keeps failing. Only runs with other steps that work tell."""
+    working = {step.tool for step in lesson.steps if step.worked}
+    seen: set[tuple[str, str]] = set()
+    for step in lesson.steps[:_LONGEST]:
+        if not step.after or (step.tool, step.after) in seen:
+            continue
+        seen.add((step.tool, step.after))
+        ended = any(other.worked for other in lesson.steps if (other.tool, other.after) == (step.tool, step.after))
+        index_key = (lesson.model, lesson.family, f"steps:{step.tool}", "")
+        index = cells.get(index_key, IndexCell).with_condition(step.after)
+        cells.put(index_key, index)
+        if step.after not in index.conditions:
+            continue
+        key = _key(lesson, step.tool, step.after)
+        cell = cells.get(key, ToolCell)
+        cells.put(key, cell.observed(worked=ended, session=lesson.session_id, confirms=not ended))
+        if len(working - {step.tool}) >= _OTHERS or cell.acting:
+            yield from _failing(lesson, step, cells)
+
+
+def _key(lesson: Lesson, tool: str, after: str) -> CellKey:
+    return (lesson.model, lesson.family, f"step:{tool}", after)
+
+
+def _failing(lesson: Lesson, step: PlanStep, cells: Cells) -> Iterator[Finding]:
+    index = cells.get((lesson.model, lesson.family, f"steps:{step.tool}", ""), IndexCell)
+    place = index.conditions[step.after]
+    weight = _FIRST_WEIGHT / (place * (place + 1))
+    key = _key(lesson, step.tool, step.after)
+    cell = cells.get(key, ToolCell)
+    evidence = cell.evidence
+    total = evidence.failed + evidence.worked
+    told = f"`{step.tool}` failed {evidence.failed} of {total} times right after `{step.after}`"
+    elsewhere = _place_that_works(lesson, step, index, cells)
+    found = Finding(
+        wish=Wish.ACT,
+        kind=Kind.MOVE_STEP if elsewhere else Kind.SKIP_STEP,
+        model=lesson.model,
+        family=lesson.family,
+        subject=step.tool,
+        condition=(f"after={step.after}",),
+        better=elsewhere,
+        text=told,
+        cause=told,
+        key=key,
+        confidence=confidence_of(cell, weight),
+        evidence=counted(cell, weight),
+        once=cells.get((lesson.model, lesson.family, f"index:{step.tool}", ""), IndexCell).once,
+    )
+    if cell.acting and evidence.e_restored() >= RESTORE:
+        for kind in (Kind.SKIP_STEP, Kind.MOVE_STEP):
+            yield msgspec.structs.replace(
+                found, wish=Wish.STOP, kind=kind, better="", cause=f"`{step.tool}` works again after `{step.after}`"
+            )
+    elif not cell.acting and may_act(cell, weight) and not best_instead(lesson, step.tool, cells):
+        yield found
+
+
+def _place_that_works(lesson: Lesson, step: PlanStep, index: IndexCell, cells: Cells) -> str:
+    """Another step after which this one works; empty when none is known."""
+    for after in index.conditions:
+        evidence = cells.get(_key(lesson, step.tool, after), ToolCell).evidence
+        if after != step.after and evidence.worked >= _OTHERS and evidence.worked > 2 * evidence.failed:
+            return after
+    return ""
+
+
+def fold_plan(lesson: Lesson, cells: Cells) -> Iterator[Finding]:
+    """Remember the sequence of a successful run; one that comes back in several sessions is proposed as a workflow."""
+    steps = [step for step in lesson.steps if step.worked]
+    if lesson.success is not True or not 2 <= len(steps) <= _LONGEST:
+        return
+    name = hashlib.blake2b(lesson.plan.encode(), digest_size=8).hexdigest()
+    key = (lesson.model, lesson.family, f"plan:{name}", "")
+    cell = cells.get(key, PlanCell)
+    sessions = cell.sessions
+    if lesson.session_id not in sessions and len(sessions) < CONFIRMING_SESSIONS:
+        sessions = (*sessions, lesson.session_id)
+    ready = cell.traces + 1 >= CONFIRMING_TRACES and len(sessions) >= CONFIRMING_SESSIONS
+    fresh = ready and not cell.proposed
+    cell = PlanCell(traces=cell.traces + 1, sessions=sessions, proposed=ready, steps=_merged(cell, steps))
+    cells.put(key, cell)
+    if not fresh:
+        return
+    told = f"{cell.traces} successful runs did: {lesson.plan}"
+    yield Finding(
+        wish=Wish.ACT,
+        kind=Kind.WORKFLOW,
+        model=lesson.model,
+        family=lesson.family,
+        subject=f"plan:{name}",
+        detail={"steps": [line(tool, arguments) for tool, arguments in cell.steps]},
+        text=lesson.plan,
+        cause=told,
+        key=key,
+        evidence={"traces": cell.traces, "sessions": len(sessions)},
+    )
+
+
+def _merged(cell: PlanCell, steps: list[PlanStep]) -> tuple[tuple[str, dict[str, str | None]], ...]:
+    """Arguments that are the same in every run stay; the others become slots."""
+    fresh = tuple((step.tool, dict[str, str | None](step.arguments)) for step in steps)
+    if len(cell.steps) != len(fresh):
+        return fresh
+    merged = []
+    for (tool, known), (_, now) in zip(cell.steps, fresh, strict=True):
+        names = sorted(set(known) | set(now))
+        merged.append((tool, {name: now.get(name) if known.get(name) == now.get(name) else None for name in names}))
+    return tuple(merged)
+
+
+def line(tool: str, arguments: dict[str, str | None]) -> str:
+    """A step as a person and a model read it; a slot is the argument's name in braces."""
+    shown = (f"{name}={{{name}}}" if value in (None, "…") else f"{name}={value}" for name, value in arguments.items())
+    return f"{tool} {' '.join(shown)}".strip()

@@ -1,0 +1,38 @@
+"""Ranking of tools that can do the same job: recent rates, drawn towards what is known elsewhere.
+
+What was seen on another model, in other families or by other people counts here, as a few observations at most, and
+nowhere else: an e-value takes none of it.
+"""
+
+from __future__ import annotations
+
+from ..store.heuristics import EVERY_FAMILY
+from ..store.lessons import Lesson
+from .cells import Cells, IndexCell, PriorCell, ToolCell, WideCell
+from .evidence import Rate, added, prior
+
+_CLEARLY = 0.15
+
+
+def rate_of(lesson: Lesson, tool: str, cells: Cells) -> Rate:
+    """How well a tool works in the lesson's family, for comparisons only."""
+    own = cells.get((lesson.model, lesson.family, f"tool:{tool}", ""), ToolCell).rate
+    elsewhere = cells.get((lesson.model, EVERY_FAMILY, f"tool:{tool}", ""), WideCell).rate
+    brought = cells.get((lesson.model, lesson.family, f"prior:{tool}", ""), PriorCell)
+    others = Rate(good=max(0.0, elsewhere.good - own.good), all=max(0.0, elsewhere.all - own.all))
+    return added(own, prior(added(others, Rate(good=brought.good, all=brought.all))))
+
+
+def best_instead(lesson: Lesson, tool: str, cells: Cells) -> str:
+    """The tool that did this one's job best; empty where none is clearly better. What was recommended before stays, so
+    that advice does not swing between two that are as good."""
+    index = cells.get((lesson.model, lesson.family, f"index:{tool}", ""), IndexCell)
+    wide = cells.get((lesson.model, EVERY_FAMILY, f"tool:{tool}", ""), WideCell)
+    tried = {name: good for name, (good, _) in {**wide.instead, **index.instead}.items() if good}
+    if not tried:
+        return ""
+    means = {name: rate_of(lesson, name, cells).mean() for name in tried}
+    best = max(means, key=lambda name: (means[name], tried[name], name))
+    if means.get(index.chosen, 0.0) >= means[best] - _CLEARLY:
+        best = index.chosen
+    return best if means[best] >= rate_of(lesson, tool, cells).mean() + _CLEARLY else ""

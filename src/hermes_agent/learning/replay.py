@@ -1,0 +1,301 @@
+"""Replay: how past runs would have gone under another set of heuristics, as far as what was logged can tell.
+
+Every decision gets a label that depends on the chances alone, never on how the coin fell: that keeps the estimates
+free of selection. A coin that fell as the target would have it stands also for those that fell the other way, so such
+a run is weighted, not copied. The estimate is SNIPS: weights are the target's chance of what happened over the logged
+one, divided by their sum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import IntEnum
+
+from ..store.database import Database
+from ..store.heuristics import EVERY_FAMILY, Heuristic, Kind, Stage
+from ..types.base import Value
+from ..types.trace import AdviceItem
+from .estimates import Comparison, Effect, Strata, Sums, Verdict, effect_of, verdict_of
+from .past import Logged, Past, Window
+
+ON_PROBATION = 0.5
+_ALIKE = 1e-9
+_AFTER_FAILURE = (Kind.FUTILE_RETRY, Kind.REPAIR)
+_KEPT_FOR_RERUN = 500
+
+
+class Label(IntEnum):
+    """How a decision, or a whole run, can be judged: by copying, by doing it again, by weighing, or not at all. A run
+    is judged as its weakest decision."""
+
+    SAME = 0
+    REEXECUTED = 1
+    WEIGHTED = 2
+    UNSUPPORTED = 3
+
+
+class Target(Value, frozen=True, kw_only=True):
+    """The policy that is asked about: the chance with which each heuristic acts where it applies.
+
+    With `only` set, that heuristic alone is decided anew and everything else as it was: then the answer is about it
+    and nothing else. Otherwise a heuristic that is not in `acting` never acts.
+    """
+
+    words: str
+    acting: dict[str, float]
+    heuristics: tuple[Heuristic, ...] = ()
+    only: str = ""
+
+
+def acting_chance(stage: Stage, explore: float) -> float:
+    """The chance that a member of a set acts: a fair coin on probation, all but the exploration otherwise."""
+    return ON_PROBATION if stage is Stage.PROBATION else 1 - explore
+
+
+def set_target(version: int, members: Iterable[Heuristic], explore: float) -> Target:
+    """A heuristic set as it would act now."""
+    known = tuple(members)
+    acting = {member.id: acting_chance(member.stage, explore) for member in known}
+    return Target(words=f"with set {version}", acting=acting, heuristics=known)
+
+
+def without_target(heuristic: Heuristic) -> Target:
+    """Everything as it was, but this heuristic never acts."""
+    return Target(words=f"without {heuristic.id}", acting={}, heuristics=(heuristic,), only=heuristic.id)
+
+
+def with_target(heuristic: Heuristic, explore: float) -> Target:
+    """Everything as it was, and this heuristic acts wherever it applies; one that is not yet trusted by a fair coin."""
+    chance = acting_chance(Stage.TRUSTED if heuristic.stage is Stage.TRUSTED else Stage.PROBATION, explore)
+    acting = {heuristic.id: chance}
+    return Target(words=f"with {heuristic.id}", acting=acting, heuristics=(heuristic,), only=heuristic.id)
+
+
+class Decision(Value, frozen=True, kw_only=True):
+    """One decision of a run under the target. `weight` is the target's chance of what happened over the logged one."""
+
+    id: str
+    label: Label
+    weight: float = 1.0
+
+
+def decide(item: AdviceItem, target: Target) -> Decision:
+    """How the target would have decided where `item` was decided.
+
+    Without a coin (a propensity of one) something else than chance decided, such as the limit of two coins a run; a
+    target that has the heuristic would have decided by the same rule.
+    """
+    logged = item.propensity
+    if target.only and item.id != target.only:
+        return Decision(id=item.id, label=Label.SAME)
+    if not 0 < logged <= 1:
+        return Decision(id=item.id, label=Label.UNSUPPORTED, weight=0.0)
+    acts = target.acting.get(item.id, 0.0)
+    chance = acts if item.applied else 1 - acts
+    if abs(chance - logged) < _ALIKE or (logged == 1 and acts > 0):
+        return Decision(id=item.id, label=Label.SAME)
+    if logged == 1:
+        return Decision(id=item.id, label=Label.UNSUPPORTED, weight=0.0)
+    return Decision(id=item.id, label=Label.WEIGHTED, weight=chance / logged)
+
+
+def coins(items: Iterable[AdviceItem]) -> Iterator[AdviceItem]:
+    """The decisions among a run's items. A heuristic has one coin a run: asked again about another call, it is the
+    same one. Where it fell differently there were several, and each counts."""
+    first: dict[str, AdviceItem] = {}
+    several: dict[str, dict[str, AdviceItem]] = {}
+    for item in items:
+        known = first.setdefault(item.id, item)
+        if item.applied != known.applied or item.id in several:
+            several.setdefault(item.id, {known.call_id: known})[item.call_id] = item
+    for id, item in first.items():
+        yield from several[id].values() if id in several else (item,)
+
+
+def applies(heuristic: Heuristic, run: Logged) -> bool:
+    """Whether a heuristic would have been asked in a run: its model and family, and a call that meets its condition."""
+    if heuristic.model != run.model or heuristic.family not in (run.family, EVERY_FAMILY):
+        return False
+    after_failure = heuristic.kind in _AFTER_FAILURE
+    if not heuristic.condition and not after_failure:
+        return True
+    return any(
+        seen.tool == heuristic.tool
+        and not (after_failure and seen.worked and seen.tries < 2)
+        and all(feature in seen.features for feature in heuristic.condition)
+        for seen in run.observations
+    )
+
+
+class HeuristicReplay(Value, frozen=True, kw_only=True):
+    """One heuristic over all runs in which it was or would have been decided. `verdict` rests on what a verifier or
+    the user said; `inferred` is shown beside it and decides nothing."""
+
+    id: str
+    labels: dict[str, int]
+    verdict: Verdict
+    effect: Effect
+    inferred: Effect
+    acting: float | None = None
+
+    @property
+    def unsupported(self) -> float:
+        """The share of its decisions about which nothing can be said."""
+        return self.labels["unsupported"] / (sum(self.labels.values()) or 1)
+
+
+class Report(Value, frozen=True, kw_only=True):
+    """A replay. `runs` were read, of which `left_out` say nothing: nobody knows how they went, or a stranger's text
+    gave instructions in them. The labels are of the others."""
+
+    target: str
+    runs: int
+    left_out: int
+    labels: dict[str, int]
+    verdict: Verdict
+    judged: Comparison
+    inferred: Comparison
+    heuristics: tuple[HeuristicReplay, ...]
+
+
+class _Tally:
+    """One heuristic's decisions, while runs are read."""
+
+    __slots__ = ("labels", "off", "on")
+
+    def __init__(self) -> None:
+        self.labels = [0, 0, 0, 0]
+        self.on, self.off = (Sums(), Sums()), (Sums(), Sums())
+
+
+class Replay:
+    """Judges runs one after the other. `members` gives the heuristics of a set version: where one was a member and left
+    no trace in a run, the advisor had looked and it did not apply."""
+
+    def __init__(self, target: Target, members: Mapping[int, frozenset[str]]) -> None:
+        self.target = target
+        self.differing: deque[Logged] = deque(maxlen=_KEPT_FOR_RERUN)
+        self._members = members
+        self._runs, self._left_out = 0, 0
+        self._labels = [0, 0, 0, 0]
+        self._strata = (Strata(), Strata())
+        self._tallies: dict[str, _Tally] = {}
+        self._asked: dict[tuple[str, str], list[Heuristic]] = {}
+        for heuristic in target.heuristics:
+            if target.acting.get(heuristic.id):
+                self._asked.setdefault((heuristic.model, heuristic.family), []).append(heuristic)
+
+    def add(self, run: Logged) -> Label | None:
+        """Judge one run; None when it says nothing."""
+        self._runs += 1
+        if run.success is None or run.tainted:
+            self._left_out += 1
+            return None
+        decisions = self._decisions(run)
+        label, weight = _weakest(decisions), math.prod(decision.weight for decision in decisions)
+        self._labels[label] += 1
+        strata = self._strata[run.judged]
+        if label is Label.SAME:
+            strata.same.add(1.0, run.success)
+            return label
+        self.differing.append(run)
+        if label is Label.WEIGHTED:
+            strata.weighted.add(weight, run.success)
+        return label
+
+    def reexecuted(self, run: Logged, success: bool) -> None:
+        """A run of `differing` was done again under the target: its outcome is known now, not estimated."""
+        decisions = [decision for decision in self._decided(run) if decision.label is not Label.SAME]
+        label, weight = _weakest(decisions), math.prod(decision.weight for decision in decisions)
+        was = bool(run.success)
+        self._labels[label] -= 1
+        self._labels[Label.REEXECUTED] += 1
+        for decision in decisions:
+            labels = self._tallies[decision.id].labels
+            labels[decision.label] -= 1
+            labels[Label.REEXECUTED] += 1
+        strata = self._strata[run.judged]
+        if label is Label.WEIGHTED:
+            strata.weighted.add(weight, was, times=-1)
+        strata.again.add(1.0, was)
+        strata.gains += success - was
+        strata.gains2 += success != was
+
+    def report(self) -> Report:
+        """What the runs so far say."""
+        judged = self._strata[True].compare()
+        rows = [self._row(id, tally) for id, tally in self._tallies.items()]
+        rows += [self._row(id, _Tally()) for id in self.target.acting if id not in self._tallies]
+        return Report(
+            target=self.target.words,
+            runs=self._runs,
+            left_out=self._left_out,
+            labels=_named(self._labels),
+            verdict=verdict_of(judged),
+            judged=judged,
+            inferred=self._strata[False].compare(),
+            heuristics=tuple(sorted(rows, key=lambda row: (-sum(row.labels.values()), row.id))),
+        )
+
+    def _row(self, id: str, tally: _Tally) -> HeuristicReplay:
+        effect = effect_of(tally.on[True], tally.off[True])
+        return HeuristicReplay(
+            id=id,
+            labels=_named(tally.labels),
+            verdict=verdict_of(effect),
+            effect=effect,
+            inferred=effect_of(tally.on[False], tally.off[False]),
+            acting=self.target.acting.get(id, 0.0) if self.target.only in ("", id) else None,
+        )
+
+    def _decisions(self, run: Logged) -> list[Decision]:
+        """The run's decisions, counted for their heuristics."""
+        decisions = self._decided(run)
+        for decision in decisions:
+            tally = self._tallies.get(decision.id) or self._tallies.setdefault(decision.id, _Tally())
+            tally.labels[decision.label] += 1
+        counted: set[str] = set()
+        for item in run.items:
+            if item.id not in counted and 0 < item.propensity < 1:
+                counted.add(item.id)
+                tally = self._tallies[item.id]
+                side = tally.on if item.applied else tally.off
+                side[run.judged].add(1 / item.propensity, bool(run.success))
+        return decisions
+
+    def _decided(self, run: Logged) -> list[Decision]:
+        decisions = [decide(item, self.target) for item in coins(run.items)]
+        if not self._asked:
+            return decisions
+        met = {decision.id for decision in decisions} | self._members.get(run.set_version, frozenset())
+        for family in {run.family, EVERY_FAMILY}:
+            for heuristic in self._asked.get((run.model, family), ()):
+                if heuristic.id not in met and applies(heuristic, run):
+                    decisions.append(Decision(id=heuristic.id, label=Label.UNSUPPORTED, weight=0.0))
+        return decisions
+
+
+def _weakest(decisions: Iterable[Decision]) -> Label:
+    return max((decision.label for decision in decisions), default=Label.SAME)
+
+
+def _named(counts: list[int]) -> dict[str, int]:
+    return {label.name.lower(): counts[label] for label in Label}
+
+
+async def replayed(
+    database: Database, target: Target, window: Window, on_progress: Callable[[int], None] = lambda runs: None
+) -> Replay:
+    """Judge all stored lessons of a window; `on_progress` hears how many were read. Those that arrive meanwhile are
+    left for the next time."""
+    past = Past(database, window)
+    replay = Replay(target, past.members)
+    runs = 0
+    async for batch in past.batches():
+        for run in batch:
+            replay.add(run)
+        runs += len(batch)
+        on_progress(runs)
+    return replay

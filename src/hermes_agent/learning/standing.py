@@ -1,0 +1,212 @@
+"""What learning has to say in one run: the heuristics that apply, and what the coin decided about each."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from ..store.heuristics import EVERY_FAMILY, Heuristic, Kind, Stage
+from ..types.advice import Failure, Moment, Ruling, Situation, Steer
+from ..types.plan import ActivePlan
+from ..types.trace import AdviceItem
+from .context import error_class, features_of
+from .life import ON_TASKS
+
+_HALF = 0.5
+_HELD_OUT = 0.1
+_COINS = 2
+
+
+def coin(seed: str, name: str) -> float:
+    """A number in [0, 1) that the same run and the same thing always get."""
+    digest = hashlib.blake2b(f"{seed}\0{name}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest) / 2**64
+
+
+class Standing:
+    """One run's view of a heuristic set. Decides each coin once; says what follows from it."""
+
+    def __init__(self, situation: Situation, heuristics: Sequence[Heuristic], explore: float, *, widened: bool) -> None:
+        family = situation.family
+        self._seed = str(situation.seed) if situation.seed is not None else situation.run_id
+        self._explore = explore
+        self._widened = widened
+        here = [item for item in heuristics if item.family in (family, EVERY_FAMILY)]
+        own = {(item.kind, item.subject, item.condition) for item in here if item.family == family}
+        self._heuristics = [
+            item for item in here if item.family == family or (item.kind, item.subject, item.condition) not in own
+        ]
+        self._coins: dict[str, tuple[bool, float]] = {}
+        trying = [item for item in self._heuristics if item.stage is Stage.PROBATION]
+        trying.sort(key=lambda item: coin(self._seed, f"order:{item.id}"))
+        self._left_out = {item.id for item in trying[_COINS:]}
+
+    def decided(self, heuristic: Heuristic) -> tuple[bool, float]:
+        """Whether it acts in this run, and the chance that it does."""
+        known = self._coins.get(heuristic.id)
+        if known is None:
+            chance, name = self._chance(heuristic), _coin_name(heuristic)
+            known = self._coins[heuristic.id] = (coin(self._seed, name) < chance, chance)
+        return known
+
+    def _chance(self, heuristic: Heuristic) -> float:
+        if self._widened or heuristic.stage is Stage.PROBATION:
+            return _HALF
+        return 1 - (_HELD_OUT if heuristic.kind in ON_TASKS else self._explore)
+
+    def item(self, heuristic: Heuristic) -> AdviceItem:
+        """What is recorded of the decision."""
+        applied, chance = self.decided(heuristic)
+        return AdviceItem(
+            id=heuristic.id,
+            text=heuristic.text,
+            applied=applied,
+            propensity=round(chance if applied else 1 - chance, 6),
+            kind=heuristic.kind.value,
+        )
+
+    def applies(self, heuristic: Heuristic) -> bool:
+        """Whether it acts in this run."""
+        return heuristic.id not in self._left_out and self.decided(heuristic)[0]
+
+    def opening(self) -> tuple[list[AdviceItem], list[str], list[str], ActivePlan | None]:
+        """What is said at the start: decisions, hints, tools that go behind others, and the plan."""
+        asked = [item for item in self._heuristics if _said_at_the_start(item) and item.id not in self._left_out]
+        items = [self.item(heuristic) for heuristic in asked]
+        told = [heuristic for heuristic in asked if self.applies(heuristic)]
+        avoided = {item.subject for item in told if item.kind is Kind.AVOID_TOOL and not item.condition}
+        hints = [
+            hint
+            for heuristic in told
+            if not (heuristic.kind is Kind.PREFER_TOOL and heuristic.subject in avoided) and (hint := worded(heuristic))
+        ]
+        behind = [item.subject for item in told if item.kind in (Kind.AVOID_TOOL, Kind.PREFER_TOOL)]
+        return items, hints, list(dict.fromkeys(behind)), self._plan(told)
+
+    def _plan(self, told: Sequence[Heuristic]) -> ActivePlan | None:
+        workflow = next((item for item in told if item.kind is Kind.WORKFLOW), None)
+        if workflow is None:
+            return None
+        steps = [str(step) for step in workflow.detail.get("steps", ())]
+        for edit in told:
+            if edit.kind not in (Kind.SKIP_STEP, Kind.MOVE_STEP):
+                continue
+            moved = [step for step in steps if _tool(step) == edit.subject]
+            steps = [step for step in steps if _tool(step) != edit.subject]
+            if edit.kind is Kind.MOVE_STEP:
+                place = next((at for at, step in enumerate(steps) if _tool(step) == edit.better), len(steps) - 1)
+                steps[place + 1 : place + 1] = moved
+        return ActivePlan(pending=tuple(steps)) if steps else None
+
+    def review(self, moment: Moment) -> Ruling:
+        """Advice about one call."""
+        call = moment.call
+        features = features_of(call.arguments, moment.previous)
+        items: list[AdviceItem] = []
+        steer: Steer | None = None
+        for heuristic in self._heuristics:
+            if heuristic.tool != call.name or not self._speaks_of(heuristic, moment, features):
+                continue
+            items.append(self.item(heuristic))
+            if steer is None and self.applies(heuristic):
+                steer = Steer(reason=_reason(heuristic), better=heuristic.better or self._better(call.name))
+        return Ruling(steer=steer, items=tuple(items))
+
+    def _speaks_of(self, heuristic: Heuristic, moment: Moment, features: tuple[str, ...]) -> bool:
+        match heuristic.kind:
+            case Kind.AVOID_TOOL:
+                usable = not self._avoided(heuristic.better)
+                return usable and all(part in features for part in heuristic.condition)
+            case Kind.SKIP_STEP | Kind.MOVE_STEP:
+                return heuristic.condition == (f"after={moment.previous.removesuffix(':ok')}",)
+            case Kind.FUTILE_RETRY:
+                failed = moment.failed
+                return failed is not None and heuristic.subject == _signature(failed)
+            case _:
+                return False
+
+    def _avoided(self, tool: str) -> bool:
+        return any(
+            item.kind is Kind.AVOID_TOOL and item.subject == tool and not item.condition for item in self._heuristics
+        )
+
+    def _better(self, tool: str) -> str:
+        kinds = (Kind.AVOID_TOOL, Kind.PREFER_TOOL)
+        found = (item.better for item in self._heuristics if item.kind in kinds and item.subject == tool)
+        return next((better for better in found if not self._avoided(better)), "")
+
+    def weigh_retry(self, failure: Failure) -> Ruling:
+        """Whether trying again is known to be futile."""
+        found = self._find(Kind.FUTILE_RETRY, failure)
+        if found is None:
+            return Ruling()
+        steer = Steer(reason=found.text) if self.applies(found) else None
+        return Ruling(steer=steer, items=(self.item(found),))
+
+    def repair(self, failure: Failure) -> Ruling:
+        """What worked after such a failure."""
+        found = self._find(Kind.REPAIR, failure)
+        if found is None or self._avoided(found.better):
+            return Ruling()
+        return Ruling(hint=worded(found) if self.applies(found) else "", items=(self.item(found),))
+
+    def _find(self, kind: Kind, failure: Failure) -> Heuristic | None:
+        signature = _signature(failure)
+        found = (item for item in self._heuristics if item.kind is kind and item.subject == signature)
+        return max(found, key=lambda item: (item.family != EVERY_FAMILY, item.confidence), default=None)
+
+
+def _coin_name(heuristic: Heuristic) -> str:
+    """What shares a coin: all that is trusted on tasks, so that a run is held out as a whole; and all that speaks
+    against one tool, or leaving one of them aside would explore nothing."""
+    if heuristic.kind in ON_TASKS and heuristic.stage is Stage.TRUSTED:
+        return "holdout"
+    if heuristic.kind in (Kind.AVOID_TOOL, Kind.PREFER_TOOL, Kind.HINT) and not heuristic.condition:
+        return f"tool:{heuristic.subject}"
+    return heuristic.id
+
+
+def _signature(failure: Failure) -> str:
+    return f"{failure.tool}:{error_class(failure.error, failure.text)}"
+
+
+def _said_at_the_start(heuristic: Heuristic) -> bool:
+    return heuristic.kind not in (Kind.FUTILE_RETRY, Kind.REPAIR)
+
+
+def _tool(step: str) -> str:
+    return step.partition(" ")[0]
+
+
+def _reason(heuristic: Heuristic) -> str:
+    if heuristic.kind is Kind.SKIP_STEP:
+        return f"this step is skipped here: {heuristic.text}"
+    return heuristic.text
+
+
+def worded(heuristic: Heuristic) -> str:
+    """A heuristic as the model reads it."""
+    text, tool, better = heuristic.text, heuristic.subject, heuristic.better
+    match heuristic.kind:
+        case Kind.AVOID_TOOL if heuristic.condition:
+            return f"{text}; there `{better}` works."
+        case Kind.AVOID_TOOL:
+            return f"avoid `{tool}`: {text}; use `{better}`."
+        case Kind.PREFER_TOOL:
+            return f"use `{better}` rather than `{tool}`: {text}."
+        case Kind.HINT:
+            return f"{text}; no other way is known yet."
+        case Kind.SKIP_STEP:
+            return f"skip `{tool}`: {text}."
+        case Kind.MOVE_STEP:
+            return f"do `{tool}` after `{better}`: {text}."
+        case Kind.REPAIR:
+            change = heuristic.detail.get("change", "")
+            return f"{text}: use `{better}`{f' with {change}' if change else ''}."
+        case Kind.WORKFLOW:
+            steps = heuristic.detail.get("steps", ())
+            return "steps that worked for this: " + "; ".join(
+                f"({place}) {step}" for place, step in enumerate(steps, 1)
+            )
+        case _:
+            return text
