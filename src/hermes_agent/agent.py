@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import inspect
 import threading
 import warnings
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,13 +18,16 @@ import msgspec
 from .app import App, Parts, build
 from .config.load import read_environment
 from .config.settings import Resume
+from .harness.options import examine_options
+from .harness.verdict import CHECK, VERIFIER, Claim
 from .models.client import ModelClient
 from .models.providers.scripted import ScriptedCall, ScriptedModel, Turn
 from .runtime.engine import Finished
 from .safety.approvals import Approver, Nobody
+from .store.judging import Judgement, judge_and_learn
 from .store.runs import Run
 from .store.sessions import Session
-from .tools.tool import Tool
+from .tools.tool import Tool, in_thread
 from .types.advice import Advice, Advisor, Failure, HeuristicStore, Moment, Ruling, Situation, Steer
 from .types.base import Value
 from .types.errors import HermesError, UsageError
@@ -30,20 +35,25 @@ from .types.ids import new_id
 from .types.plan import ActivePlan
 from .types.sinks import EventSink
 from .types.tools import ToolCall
-from .types.trace import RunStatus, ToolRecord, Trace
+from .types.trace import Judge, RunStatus, ToolRecord, Trace
 
 T = TypeVar("T")
 NEW_SESSION = "new"
 
 
 class RunResult(Value, frozen=True, kw_only=True):
-    """How a request ended. `str(result)` is the answer."""
+    """How a request ended. `str(result)` is the answer.
+
+    `success` is what a verifier or the user said about it, and None where nobody who can know has said anything;
+    `judged_by` is who it was."""
 
     answer: str
     status: RunStatus
     reason: str
     run_id: str
     session_id: str
+    success: bool | None = None
+    judged_by: Judge = Judge.INFERRED
 
     @property
     def ok(self) -> bool:
@@ -52,6 +62,12 @@ class RunResult(Value, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         return self.answer
+
+
+Look = Callable[[RunResult], bool | Awaitable[bool | None] | None]
+"""Looks at a result before anything is learned from it: True, False, or None when it cannot tell."""
+Check = str | Look
+"""A command, or a callable of the program."""
 
 
 class _Bridge:
@@ -156,16 +172,29 @@ class Agent:
             raise UsageError("only a Tool or a function declared with @tool can be registered")
         self.app.register(found)
 
-    def run(self, request: str, session: str = "", options: dict[str, Any] | None = None) -> RunResult:
+    def run(
+        self, request: str, session: str = "", options: dict[str, Any] | None = None, check: Check | None = None
+    ) -> RunResult:
         """Do what `request` says and return the answer. Safe from several threads; requests of a session queue up.
 
-        `session` names another session, or is "new" for one of its own.
+        `session` names another session, or is "new" for one of its own. `check` says whether the result is right,
+        before anything is learned from it: a command, run in the workspace, that exits with 0, or a callable that gets
+        the result and returns True, False, or None when it cannot tell. A plain function runs in a thread, a coroutine
+        function on the library's loop, which it must not block. What raises or outlasts `limits.check_seconds` is no
+        verdict. A command is journaled and judges the run also after a crash; a callable cannot be, and a run that is
+        taken up again ends without its verdict.
         """
-        return self.wait(self._run(request, session, options or {}))
+        return self.wait(self._run(request, session, options or {}, check))
 
-    async def arun(self, request: str, session: str = "", options: dict[str, Any] | None = None) -> RunResult:
+    async def arun(
+        self, request: str, session: str = "", options: dict[str, Any] | None = None, check: Check | None = None
+    ) -> RunResult:
         """`run` for programs that have an event loop of their own."""
-        return await asyncio.wrap_future(_bridge.submit(self._run(request, session, options or {})))
+        return await asyncio.wrap_future(_bridge.submit(self._run(request, session, options or {}, check)))
+
+    def judge(self, run_id: str, success: bool, reason: str = "") -> Judgement:
+        """Say, as its user, whether a finished run succeeded. The last judgement counts, and is learned from."""
+        return self.wait(self._judge(run_id, success, reason))
 
     def resume(self) -> list[RunResult]:
         """Finish the runs of this agent that a crash interrupted. Happens by itself with the first run."""
@@ -215,9 +244,25 @@ class Agent:
             warnings.warn(f"run {run.id} cannot go on: {reason}", RuntimeWarning, stacklevel=2)
             return None
 
-    async def _run(self, request: str, session_id: str, options: dict[str, Any]) -> RunResult:
+    async def _judge(self, run_id: str, success: bool, reason: str) -> Judgement:
+        run = await self.app.store.runs.get(run_id)
+        why = self.app.redactor.redact(reason)
+        return await judge_and_learn(
+            self.app.store, self.app.advisor.learn, run.id, success=success, by=Judge.USER, reason=why
+        )
+
+    async def _run(self, request: str, session_id: str, options: dict[str, Any], check: Check | None) -> RunResult:
         if not request.strip():
             raise UsageError("there is nothing to do: the request is empty")
+        if isinstance(check, str):
+            options = {**options, CHECK: check}
+        await examine_options(options, self.app.store, self.app.redactor)
+        if check is None or isinstance(check, str):
+            return await self._answered(request, session_id, options)
+        with self.app.verifiers.lent(partial(_checked, check)) as name:
+            return await self._answered(request, session_id, {**options, VERIFIER: name})
+
+    async def _answered(self, request: str, session_id: str, options: dict[str, Any]) -> RunResult:
         if self.app.settings.runtime.resume is Resume.AUTO:
             self._resuming()
         text = self.app.redactor.redact(request)
@@ -318,10 +363,27 @@ async def _no_delivery(finished: Finished) -> None:
 
 
 def _result(finished: Finished) -> RunResult:
+    outcome = finished.result.outcome
+    inferred = outcome.judged_by is Judge.INFERRED
     return RunResult(
         answer=finished.result.answer,
         status=finished.result.status,
-        reason=finished.result.outcome.reason,
+        reason=outcome.reason,
         run_id=finished.run_id,
         session_id=finished.session_id,
+        success=None if inferred else outcome.status is RunStatus.DONE,
+        judged_by=outcome.judged_by,
     )
+
+
+async def _checked(check: Look, claim: Claim) -> Any:
+    """Show a result to the program's own check, off the loop unless it asks to be awaited."""
+    result = RunResult(
+        answer=claim.answer,
+        status=claim.status,
+        reason=claim.reason,
+        run_id=claim.run_id,
+        session_id=claim.session_id,
+    )
+    said = check(result) if inspect.iscoroutinefunction(check) else await in_thread(partial(check, result))
+    return await said if inspect.isawaitable(said) else said

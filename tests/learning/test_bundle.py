@@ -1,8 +1,8 @@
 """Bundles: what is shared, what never is, and what no file can do to us."""
 
+import asyncio
 import copy
 import json
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,17 +16,22 @@ from hermes_agent.learning.bundle import (
     SharedHeuristic,
     SharedTool,
     flagged,
+    give_up,
     incoming,
     portable_model,
     private,
     read,
     written,
 )
+from hermes_agent.learning.cells import ToolCell
 from hermes_agent.learning.findings import Finding, Wish
 from hermes_agent.learning.signing import SigningKey
 from hermes_agent.safety.redact import Redactor
-from hermes_agent.store.heuristics import Heuristic, Kind, Stage
-from hermes_agent.store.imports import Incoming, Prior, claim_id
+from hermes_agent.store.database import Connection
+from hermes_agent.store.heuristics import Heuristic, Kind, Stage, read_cells, save_heuristic, write_cells
+from hermes_agent.store.imports import Imports, Incoming, Prior, claim_id
+from hermes_agent.store.lessons import ascii_json
+from hermes_agent.store.open import Store
 from hermes_agent.types.errors import UsageError
 
 pytestmark = pytest.mark.req("B7")
@@ -310,7 +315,17 @@ def test_a_model_in_a_file_is_named_without_its_folder() -> None:
     assert portable_model("openrouter:meta/llama-3.1") == "openrouter:meta/llama-3.1"
 
 
-def test_a_bundle_from_a_file_is_the_same(tmp_path: Path) -> None:
-    file = tmp_path / "bundle.json"
-    file.write_bytes(written(BUNDLE, KEY))
-    assert read(file.read_bytes()).bundle == BUNDLE
+def test_taking_back_one_that_acted_frees_its_evidence(store: Store) -> None:
+    imports = Imports(store.database)
+    taken = asyncio.run(imports.take_in(incoming(read(written(BUNDLE, KEY))), 1.0))
+    acting = msgspec.structs.replace(taken.written.heuristics[0], stage=Stage.TRUSTED)
+    cell = ("openai:m", "parse-csv", "tool:read_csv", "path.suffix=.tsv")
+
+    def approved(connection: Connection) -> None:
+        save_heuristic(connection, acting)
+        write_cells(connection, {cell: ascii_json(ToolCell(acting=True))})
+
+    store.database.write_now(approved)
+    assert asyncio.run(imports.undo(taken.id, 2.0, give_up)).retired == (acting.id,)
+    held = store.database.read_now(lambda connection: read_cells(connection, [cell]))
+    assert held == {cell: ascii_json(ToolCell(generation=1))}

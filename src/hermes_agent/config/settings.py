@@ -84,6 +84,7 @@ class LimitSettings(Group, frozen=True, kw_only=True):
     same_failure: Count = 5
     parallel_calls: Count = 8
     tool_output: Count = 16_000
+    check_seconds: Seconds = 300.0
 
 
 def _default_permissions() -> dict[Capability, Verdict]:

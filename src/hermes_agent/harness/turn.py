@@ -13,6 +13,7 @@ from ..models.client import ModelAnswer
 from ..models.meter import Meter
 from ..models.request import ModelRequest
 from ..safety.approvals import Approver
+from ..store.forks import own_events
 from ..store.runs import Run
 from ..store.sessions import Session
 from ..store.traces import trace_of
@@ -87,7 +88,8 @@ class Turn:
     async def _learn(self) -> None:
         """Learning comes after every run, and its failure is its own: the answer stands."""
         try:
-            await self.harness.advisor.learn(trace_of(self.record.events, self.session.id, self.session.surface))
+            own = own_events(self.record.events)
+            await self.harness.advisor.learn(trace_of(own, self.session.id, self.session.surface))
         except Exception as error:  # noqa: BLE001 - supervises whatever learns
             reason = self.harness.redactor.redact(f"{type(error).__name__}: {error}")
             await self.commit([Decided(subject="learning", choice="skip", reason=reason)])

@@ -22,10 +22,12 @@ from ..store.open import Store
 from ..types.advice import Advice, Failure, Moment, Ruling, Situation
 from ..types.base import Value
 from ..types.trace import Trace
+from .corrections import judge_correction
 from .families import Book
 from .learner import Learner
 from .lessons import strangers_texts
 from .standing import Standing
+from .watching import inferred
 
 _SCANNED = 20_000
 _KEPT_RUNS = 64
@@ -59,6 +61,7 @@ class LearnedAdvisor:
         if not self._caught_up:
             self._caught_up = True
             await self._catch_up(situation.run_id)
+        await judge_correction(self._store, self.learn, situation.run_id, situation.request)
         standing, family, version = await self._stand(situation, situation.pin)
         items, hints, behind, plan = standing.opening()
         return Advice(
@@ -146,7 +149,7 @@ class LearnedAdvisor:
             return [row[0] for row in rows]
 
         for run_id in await self._store.database.read(unit):
-            await self.learn(await self._store.traces.of_run(run_id))
+            await self.learn(await self._store.traces.own_of_run(run_id))
 
 
 def _viewed(connection: Connection, version: int, members: Sequence[str]) -> _View:
@@ -160,7 +163,7 @@ def _viewed(connection: Connection, version: int, members: Sequence[str]) -> _Vi
 def _widened(connection: Connection, family: str, model: str) -> bool:
     """Whether the guard holds half of the runs of a family out."""
     rows = connection.run(
-        "SELECT payload FROM watches WHERE family IN (?, ?) AND model = ?", (family, f"{family}~inferred", model)
+        "SELECT payload FROM watches WHERE family IN (?, ?) AND model = ?", (family, inferred(family), model)
     )
     return any('"notified":true' in row[0] for row in rows)
 

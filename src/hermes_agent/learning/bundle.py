@@ -19,11 +19,14 @@ import msgspec
 from ..safety.redact import REDACTED, Redactor
 from ..safety.scan import Kind as TextKind
 from ..safety.scan import Verdict, scan
-from ..store.heuristics import EVERY_FAMILY, Heuristic, Kind, Stage
+from ..store.database import Connection
+from ..store.heuristics import EVERY_FAMILY, Heuristic, Kind, Stage, read_cells, write_cells
 from ..store.imports import MOST_PRIOR, Incoming, Prior
 from ..types.base import Value
 from ..types.errors import UsageError
 from ..types.text import one_line, visible
+from .cells import Cells
+from .life import mark
 from .signing import PublicKey, SigningKey, is_signed_by, parse_public
 
 FORMAT = "hermes-learning-bundle"
@@ -181,6 +184,13 @@ def private(heuristic: SharedHeuristic, redactor: Redactor) -> str:
         if _ID.search(text):
             return "it names a run or a session"
     return "" if scan(_said(heuristic), TextKind.MEMORY).verdict is not Verdict.BLOCK else "its text gives instructions"
+
+
+def give_up(connection: Connection, heuristic: Heuristic) -> None:
+    """An imported heuristic that acted was taken back: its evidence here starts afresh."""
+    cells = Cells(lambda keys: read_cells(connection, keys))
+    mark(cells, heuristic, acting=False)
+    write_cells(connection, cells.changed())
 
 
 def portable_model(model: str) -> str:

@@ -158,7 +158,7 @@ class Control:
             for heuristic in found.values():
                 save_heuristic(connection, msgspec.structs.replace(heuristic, stage=Stage.RETIRED, updated_at=now))
                 add_audit(connection, _entry(heuristic, Stage.RETIRED, f"reset of {model}", version, now))
-            connection.run("DELETE FROM cells WHERE model = ?", (model,))
+            connection.run("DELETE FROM cells WHERE model = ? AND subject NOT LIKE 'prior:%'", (model,))
             connection.run("DELETE FROM watches WHERE model = ?", (model,))
             return len(found), cells
 

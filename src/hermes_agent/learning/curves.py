@@ -13,6 +13,7 @@ import random
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from operator import mul
 from pathlib import Path
 
 import msgspec
@@ -23,9 +24,9 @@ from ..types.base import Value
 FEWEST = 8
 """Below so many points three parameters would fit anything."""
 LEVEL = 0.8
-_BINS = 64
-_RATES = tuple(10 ** (-3.5 + 0.1 * step) for step in range(38))
-_FINER = (0.05, 0.025, 0.0125, 0.006, 0.003, 0.0015)
+_BINS = 48
+_RATES = tuple(10 ** (-3.5 + 0.15 * step) for step in range(26))
+_FINER = (0.075, 0.04, 0.02, 0.01, 0.005, 0.0025, 0.00125)
 _REPLICATES = 200
 _OUTER = 0.025
 _REFERENCES = Path(__file__).parent / "reference_curves.json"
@@ -143,15 +144,13 @@ def fit(points: Sequence[tuple[int, float]], *, high: float = 1.0, seed: int = 0
     design = _Design(_binned(points), high)
     values = [mean for _, mean, _ in design.bins]
     curve = design.solve(values, _FINER)
-    residuals = [value - curve.at(n) for n, value, _ in design.bins]
+    fitted = [curve.at(n) for n, _, _ in design.bins]
     larger = math.sqrt(len(values) / max(1, len(values) - 3))
+    flipped = [
+        (at + larger * (value - at), at - larger * (value - at)) for value, at in zip(values, fitted, strict=True)
+    ]
     coin = random.Random(seed)
-    again = []
-    for _ in range(_REPLICATES):
-        signs = [larger if coin.random() < 0.5 else -larger for _ in residuals]
-        again.append(
-            design.solve([curve.at(n) + s * r for (n, _, _), s, r in zip(design.bins, signs, residuals, strict=True)])
-        )
+    again = [design.solve([either[coin.random() < 0.5] for either in flipped]) for _ in range(_REPLICATES)]
     last = max(n for n, _ in points)
     return Fit(
         runs=len(points),
@@ -192,7 +191,7 @@ class _Design:
 
     def solve(self, values: Sequence[float], finer: Sequence[float] = ()) -> Curve:
         """The best curve through new values at the same iterations; `finer` are steps between the rates of the grid."""
-        weighted = [weight * value for weight, value in zip(self._weights, values, strict=True)]
+        weighted = list(map(mul, self._weights, values))
         total = sum(weighted)
         tried = [self._ends(column, weighted, total) for column in self._columns]
         loss, initial, asymptote, place = min((*one, at) for at, one in enumerate(tried))
@@ -206,9 +205,8 @@ class _Design:
 
     def _column(self, rate: float) -> tuple[list[float], float, float]:
         decays = [math.exp(-rate * n) for n, _, _ in self.bins]
-        once = sum(w * e for w, e in zip(self._weights, decays, strict=True))
-        twice = sum(w * e * e for w, e in zip(self._weights, decays, strict=True))
-        return decays, once, twice
+        weighted = list(map(mul, self._weights, decays))
+        return decays, sum(weighted), sum(map(mul, weighted, decays))
 
     def _ends(
         self, column: tuple[list[float], float, float], weighted: Sequence[float], total: float
@@ -216,7 +214,7 @@ class _Design:
         """(loss less a constant, initial, asymptote) for one rate. The loss is a bowl over the two ends: its lowest
         point inside the square of allowed values is inside, on an edge, or in a corner."""
         decays, once, twice = column
-        mixed = sum(value * e for value, e in zip(weighted, decays, strict=True))
+        mixed = sum(map(mul, weighted, decays))
         # y = i * e + a * (1 - e)
         ii, aa, ia = twice, self._total - 2 * once + twice, once - twice
         yi, ya = mixed, total - mixed

@@ -19,6 +19,7 @@ _HALF = 0.5
 _FAILING = (0.05, 0.15, 0.3)
 _WORKING = (0.95, 0.85, 0.7)
 _AT_ONCE = 0.875
+_HOPE, _CAUTION = 15.0, 100.0
 _LATER = 1 - _AT_ONCE
 
 
@@ -91,8 +92,8 @@ def _mixture(logs: Sequence[float]) -> float:
 class TaskEvidence(Value, frozen=True, kw_only=True):
     """A bet that switching a hint or skill on helps, and the mirrored bet that it harms.
 
-    `helps` and `harms` are logarithms of the two capitals. The two sums make the next stake and `successes` of `tasks`
-    the baseline: both depend on the past only.
+    `helps` and `harms` are logarithms of the two capitals. The two sums make the next stakes (as if 100 tasks had shown
+    a small effect) and `successes` of `tasks` the baseline: all depend on the past only.
     """
 
     helps: float = 0.0
@@ -110,11 +111,12 @@ class TaskEvidence(Value, frozen=True, kw_only=True):
         centred = float(success) - baseline
         z = centred / propensity if on else -centred / (1 - propensity)
         largest = 0.9 * min(propensity, 1 - propensity)
-        mean, second = self.sum_z / (self.tasks + 1), (self.sum_z2 + 1.0) / (self.tasks + 1)
-        stake = min(largest, max(largest / 8, abs(mean) / second))
+        spread = self.sum_z2 + _CAUTION / (4 * propensity * (1 - propensity))
+        helping = min(largest, max(0.0, (self.sum_z + _HOPE) / spread))
+        harming = min(largest, max(0.0, (_HOPE - self.sum_z) / spread))
         return TaskEvidence(
-            helps=self.helps + math.log1p(stake * z),
-            harms=self.harms + math.log1p(-stake * z),
+            helps=self.helps + math.log1p(helping * z),
+            harms=self.harms + math.log1p(-harming * z),
             tasks=self.tasks + 1,
             successes=self.successes + success,
             sum_z=self.sum_z + z,

@@ -30,7 +30,7 @@ _SETTLED = 30
 _MEMORY = 50
 _LONGEST_TEXT = 4000
 _WORD_WEIGHT, _FIELD_WEIGHT, _ACT_WEIGHT = 1.0, 1.2, 1.0
-_PIECES_WEIGHT, _NAME_SHARE, _TOOL_WEIGHT, _KEY_WEIGHT, _SUFFIX_WEIGHT = 0.15, 0.5, 0.2, 0.1, 0.6
+_PIECE_WEIGHT, _NAME_SHARE, _TOOL_WEIGHT, _KEY_WEIGHT, _SUFFIX_WEIGHT = 0.15, 0.5, 0.2, 0.1, 0.6
 _PIECE = 4
 _CALL = re.compile(r"\b([A-Za-z_][\w-]{0,60})\s*(?=\{)")
 _OBJECT = re.compile(r"\{[^{}]*\}")
@@ -39,6 +39,7 @@ _ADDRESS = re.compile(r"\bhttps?://\S+|[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{1,64}")
 _PATH = re.compile(r"(?<!\w)[\w.~-]{0,100}/[\w./~-]*|\b[\w-]{1,100}\.[a-z][a-z0-9]{0,4}\b")
 _SUFFIX = re.compile(r"\w(\.[A-Za-z][A-Za-z0-9]{0,4})$")
 _WORD = re.compile(r"[A-Za-z][A-Za-z_']*")
+_NOWHERE: dict[int, float] = {}
 _SENTENCE_ENDS = frozenset(".?!:\n")
 _ENDINGS = ("ations", "ation", "ing", "ed", "er", "ly", "ment")
 
@@ -65,7 +66,9 @@ class Book:
     def __init__(self, families: Iterable[Family] = ()) -> None:
         self._families: dict[str, Family] = {}
         self._merged: dict[str, str] = {}
-        self._index: dict[int, dict[str, float]] = {}
+        self._order: list[str] = []
+        self._slots: dict[str, int] = {}
+        self._index: dict[int, dict[int, float]] = {}
         for family in families:
             self.put(family)
 
@@ -84,16 +87,19 @@ class Book:
             return
         self._merged.pop(family.id, None)
         self._families[family.id] = family
+        slot = self._slots.setdefault(family.id, len(self._order))
+        if slot == len(self._order):
+            self._order.append(family.id)
         length = _length(family.centroid)
         for key, weight in family.centroid.items():
-            self._index.setdefault(key, {})[family.id] = weight / length
+            self._index.setdefault(key, {})[slot] = weight / length
 
     def remove(self, family_id: str) -> None:
         """Forget a family."""
         known = self._families.pop(family_id, None)
         for key in known.centroid if known else ():
             entries = self._index[key]
-            del entries[family_id]
+            del entries[self._slots[family_id]]
             if not entries:
                 del self._index[key]
 
@@ -138,15 +144,17 @@ class Book:
         return Pair(source=source.id, target=target.id, similarity=similarity)
 
     def _nearest(self, vector: Centroid, but: str = "") -> tuple[str, float]:
-        scores: dict[str, float] = {}
+        scores = [0.0] * len(self._order)
         for key, weight in vector.items():
-            for family_id, other in self._index.get(key, {}).items():
-                scores[family_id] = scores.get(family_id, 0.0) + weight * other
-        scores.pop(but, None)
-        if not scores:
+            for slot, other in self._index.get(key, _NOWHERE).items():
+                scores[slot] += weight * other
+        if but:
+            scores[self._slots[but]] = 0.0
+        top = max(scores, default=0.0)
+        if top <= 0:
             return "", 0.0
-        best = max(scores, key=lambda one: (scores[one], one))
-        return best, round(min(1.0, scores[best] / _length(vector)), 6)
+        best = max(family_id for family_id, score in zip(self._order, scores, strict=True) if score == top)
+        return best, round(min(1.0, top / _length(vector)), 6)
 
 
 def learned(centroid: Centroid, text: str, tasks: int) -> Centroid:
@@ -189,7 +197,7 @@ def unique_name(text: str, taken: set[str]) -> str:
     words: dict[str, float] = {}
     for word, share in _words(_without_parameters(text[:_LONGEST_TEXT], {})):
         if word not in _SILENT and _stem(word) not in _SILENT and len(word) > 2:
-            words.setdefault(word, share * (1 + (_stem(word) in _ACT_OF) + (_stem(word) in _FIELD_OF)))
+            words.setdefault(word, share * (1 + 1.5 * (_stem(word) in _ACT_OF) + (_stem(word) in _FIELD_OF)))
     strongest = sorted(words, key=lambda word: -words[word])[:3]
     name = clean_name("-".join(word for word in words if word in strongest) or "task")
     number = 2
@@ -255,8 +263,7 @@ def _word_features(word: str) -> tuple[tuple[int, float], ...]:
     found: list[tuple[int, float]] = []
     if word not in _SILENT and stem not in _SILENT and len(stem) > 1:
         found.append((_hashed("w", stem), _WORD_WEIGHT))
-        pieces = [stem[start : start + _PIECE] for start in range(max(1, len(stem) - _PIECE + 1))]
-        found += [(_hashed("p", piece), _PIECES_WEIGHT / math.sqrt(len(pieces))) for piece in pieces]
+        found += [(_hashed("p", piece), _PIECE_WEIGHT) for piece in {stem[:_PIECE], stem[-_PIECE:]}]
     for mark, weight, groups in (("f", _FIELD_WEIGHT, _FIELD_OF), ("a", _ACT_WEIGHT, _ACT_OF)):
         names = groups.get(stem, ())
         found += [(_hashed(mark, name), weight / math.sqrt(len(names))) for name in names]

@@ -132,7 +132,7 @@ def _avoided(
         cell, weight = cells.get(key, ToolCell), weight_of(condition, index)
         if cell.acting and cell.evidence.e_restored() >= RESTORE:
             yield from _works_again(lesson, seen, condition, cells)
-        elif seen.worked or not cell.confirmed or (condition and whole.acting):
+        elif seen.worked or not cell.confirmed or (condition and may_act(whole, _FAMILY_WEIGHT)):
             continue
         elif may_act(cell, weight):
             yield _against(lesson, seen, condition, Wish.ACT, cells)
@@ -191,7 +191,7 @@ def _preferred(lesson: Lesson, tool: str, cells: Cells) -> Iterator[Finding]:
     key = tool_key(lesson, tool)
     cell = cells.get(key, ToolCell)
     better = best_instead(lesson, tool, cells)
-    if not better or not cell.confirmed or cell.evidence.e_restored() >= RESTORE:
+    if not better or not cell.confirmed or cell.evidence.e_restored() >= RESTORE or _explained(lesson, tool, cells):
         return
     chance = chance_better(rate_of(lesson, better, cells), rate_of(lesson, tool, cells))
     if chance < _UNSURE:
@@ -219,6 +219,15 @@ def _preferred(lesson: Lesson, tool: str, cells: Cells) -> Iterator[Finding]:
         evidence={**counted(cell), "chance_better": round(chance, 4)},
         once=cells.get(index_key(lesson, tool), IndexCell).once,
     )
+
+
+def _explained(lesson: Lesson, tool: str, cells: Cells) -> bool:
+    """Whether one feature tells when a tool fails that works otherwise: then the tool as a whole is not to blame."""
+    if cells.get(tool_key(lesson, tool), ToolCell).evidence.worked < _ENOUGH:
+        return False
+    features = {feature for seen in lesson.observations if seen.tool == tool for feature in seen.features}
+    told = (cells.get(tool_key(lesson, tool, feature), ToolCell).evidence for feature in features)
+    return any(evidence.failed >= _ENOUGH and not evidence.worked for evidence in told)
 
 
 def _preferred_everywhere(lesson: Lesson, tool: str, cells: Cells) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ SLACK = 0.05
 DROPS = (0.1, 0.2, 0.35)
 LOWEST = 0.02
 CONFIDENCE_Z = 1.645
-"""With it no measured baseline, from 20 tasks or 200, of .5 or .95, makes more than 1.5 % false rollbacks in 500 tasks."""
+"""With it no measured baseline, from 20 tasks or 300, of .5 or .95, makes more than 1.5 % false rollbacks in 500."""
 
 
 class Alarm(StrEnum):

@@ -18,22 +18,21 @@ from ..store.heuristics import (
     lock_sequence,
     placed_heuristics,
     read_cells,
-    read_set,
     save_heuristic,
     set_value,
     value_of,
     write_cells,
 )
-from ..store.lessons import Lesson, add_judgement, add_lesson, ascii_json
+from ..store.lessons import Lesson, add_judgement, add_lesson
 from ..store.lessons import lesson_of as stored_lesson
 from ..types.base import Value
 from ..types.trace import Judge, Trace
 from .cells import Cells
 from .families import learn_family
 from .fold import fold
-from .guard import Alarm, FamilyGuard, judged
 from .lessons import lesson_of
 from .life import Occasion, Register, Rules
+from .watching import settle, watch
 
 
 class Learned(Value, frozen=True, kw_only=True):
@@ -91,18 +90,18 @@ class Learner:
         register = self._register(connection, lesson)
         if fresh is not None:
             register.apply(fold(fresh, cells), cells)
-        watched: _Watched | None = None
+        notices: tuple[str, ...] = ()
         if counted and lesson.success is not None:
             if lesson.judged_by is not Judge.INFERRED:
                 register.judge(lesson.items, cells, success=lesson.success)
-            watched = self._watch(connection, lesson, register, cells)
+            notices = watch(connection, lesson, register, cells, self._settings.roll_back)
         register.promote_waiting()
         self._applied(register, lesson)
         version = write_changes(connection, register, lesson.run_id, self._clock())
         write_cells(connection, cells.changed())
-        if watched is not None:
-            _save_watch(connection, watched, version)
-        return Learned(version=version, notices=watched.notices if watched else ())
+        if register.rolled_back:
+            settle(connection, lesson)
+        return Learned(version=version, notices=notices)
 
     def _register(self, connection: Connection, lesson: Lesson) -> Register:
         known = placed_heuristics(connection, lesson.model, (lesson.family, EVERY_FAMILY))
@@ -116,67 +115,12 @@ class Learner:
                 register.known[item.id] = msgspec.structs.replace(heuristic, applied_at=lesson.at)
                 register.changed[item.id] = None
 
-    def _watch(self, connection: Connection, lesson: Lesson, register: Register, cells: Cells) -> _Watched:
-        """Let the guard see an outcome; go back to the last known-good set if it says so."""
-        family, model = lesson.family, lesson.model
-        place = (f"{family}~inferred" if lesson.judged_by is Judge.INFERRED else family, model)
-        rows = connection.run("SELECT payload FROM watches WHERE family = ? AND model = ?", place)
-        before = msgspec.json.decode(rows[0][0], type=FamilyGuard) if rows else FamilyGuard()
-        guard, alarm = judged(
-            before,
-            success=bool(lesson.success),
-            version=_last_change(connection, lesson),
-            families=max(1, int(connection.run("SELECT COUNT(*) FROM watches")[0][0])),
-            roll_back=self._settings.roll_back,
-        )
-        if alarm is None:
-            return _Watched(place=place, guard=guard)
-        if alarm is Alarm.NOTIFY:
-            told = f"{family}: success is below its baseline; half of its runs now go without what was learned"
-            return _Watched(place=place, guard=guard, notices=(told,))
-        good = set(read_set(connection, guard.known_good).members)
-        cause = f"rolled back: success fell below the baseline measured with set {guard.known_good}"
-        register.stop(cells, cause, lambda known: known.family == family and known.stage.acts and known.id not in good)
-        told = f"{family}: {cause} (`hermes learning audit` says what was retired)"
-        return _Watched(place=place, guard=guard, notices=(told,), rolled_back=True)
-
-
-class _Watched(Value, frozen=True, kw_only=True):
-    """What the guard made of an outcome."""
-
-    place: tuple[str, str]
-    guard: FamilyGuard
-    notices: tuple[str, ...] = ()
-    rolled_back: bool = False
-
-
-def _save_watch(connection: Connection, watched: _Watched, version: int) -> None:
-    """Keep the guard's state. After a rollback the set that follows holds what the known-good one held here."""
-    guard = watched.guard
-    if watched.rolled_back:
-        guard = msgspec.structs.replace(guard, known_good=version, version=version)
-    connection.run(
-        "INSERT INTO watches (family, model, payload) VALUES (?, ?, ?)"
-        " ON CONFLICT (family, model) DO UPDATE SET payload = excluded.payload",
-        (*watched.place, ascii_json(guard)),
-    )
-
 
 def _newly_judged(known: Lesson, lesson: Lesson) -> Lesson | None:
     """The known lesson with a judgement it did not have; None when nothing is new."""
     if lesson.judged_by is Judge.INFERRED or (known.judged_by, known.success) == (lesson.judged_by, lesson.success):
         return None
     return msgspec.structs.replace(known, success=lesson.success, judged_by=lesson.judged_by)
-
-
-def _last_change(connection: Connection, lesson: Lesson) -> int:
-    """The newest set that changed what acts in this family on this model."""
-    rows = connection.run(
-        "SELECT set_version FROM heuristic_audit WHERE family = ? AND model = ? AND set_version > 0"
-        " ORDER BY seq DESC LIMIT 1",
-        (lesson.family, lesson.model),
-    )
-    return int(rows[0][0]) if rows else 0
 
 
 def register_for(

@@ -46,6 +46,7 @@ class Register:
         self.known = {heuristic.id: heuristic for heuristic in known}
         self.changed: dict[str, None] = {}
         self.audit: list[AuditEntry] = []
+        self.rolled_back = False
         self._rules = rules
         self._occasion = occasion
         self._on_probation = on_probation
@@ -124,6 +125,11 @@ class Register:
                 self.move(heuristic, to, cause)
                 if acted:
                     mark(cells, heuristic, acting=False)
+
+    def roll_back(self, cells: Cells, cause: str, good: set[str]) -> None:
+        """Retire what acts here and is not among the good ones."""
+        self.rolled_back = not self._rules.frozen
+        self.stop(cells, cause, lambda known: known.stage.acts and known.id not in good)
 
     def judge(self, items: Sequence[AdviceItem], cells: Cells, *, success: bool) -> None:
         """Take a judged task into account for everything whose coin was flipped in it."""

@@ -22,7 +22,7 @@ class Seen(Value, frozen=True, kw_only=True):
 
     tool: str
     worked: bool = True
-    features: tuple[str, ...] = ()
+    error: str = ""
     tries: int = 1
 
 
@@ -74,13 +74,13 @@ class Past:
                 place = int(rows[-1][0]) if len(rows) == _BATCH else last
 
     def _bounds(self, connection: Connection) -> tuple[int, int, list[str]]:
-        """Behind which place to begin, with which to end, and the models to read one after the other: a family's
+        """Behind which place to begin (`+ 0` has it found by time), where to end, and the models to read in turn: a family's
         lessons are in order of the sequence only within one model."""
         window = self._window
         last = int(connection.run("SELECT COALESCE(MAX(seq), 0) FROM lessons")[0][0])
         after, models = 0, [window.model]
         if window.since:
-            first = connection.run("SELECT MIN(seq) FROM lessons WHERE at >= ?", (window.since,))[0][0]
+            first = connection.run("SELECT MIN(seq + 0) FROM lessons WHERE at >= ?", (window.since,))[0][0]
             after = last if first is None else int(first) - 1
         if window.family and not window.model:
             rows = connection.run("SELECT DISTINCT model FROM lessons WHERE family = ?", (window.family,))

@@ -19,6 +19,8 @@ def rate_of(lesson: Lesson, tool: str, cells: Cells) -> Rate:
     own = cells.get((lesson.model, lesson.family, f"tool:{tool}", ""), ToolCell).rate
     elsewhere = cells.get((lesson.model, EVERY_FAMILY, f"tool:{tool}", ""), WideCell).rate
     brought = cells.get((lesson.model, lesson.family, f"prior:{tool}", ""), PriorCell)
+    if not brought.all:
+        brought = cells.get((lesson.model, EVERY_FAMILY, f"prior:{tool}", ""), PriorCell)
     others = Rate(good=max(0.0, elsewhere.good - own.good), all=max(0.0, elsewhere.all - own.all))
     return added(own, prior(added(others, Rate(good=brought.good, all=brought.all))))
 

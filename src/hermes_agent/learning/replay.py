@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 
 from ..store.database import Database
@@ -18,10 +18,13 @@ from ..store.heuristics import EVERY_FAMILY, Heuristic, Kind, Stage
 from ..types.base import Value
 from ..types.trace import AdviceItem
 from .estimates import Comparison, Effect, Strata, Sums, Verdict, effect_of, verdict_of
+from .life import ON_TASKS
 from .past import Logged, Past, Window
 
 ON_PROBATION = 0.5
-_ALIKE = 1e-9
+HELD_OUT = 0.1
+"""How often all trusted heuristics that are judged by tasks are held back together, by one coin."""
+_ALIKE = 1e-5
 _AFTER_FAILURE = (Kind.FUTILE_RETRY, Kind.REPAIR)
 _KEPT_FOR_RERUN = 500
 
@@ -49,15 +52,17 @@ class Target(Value, frozen=True, kw_only=True):
     only: str = ""
 
 
-def acting_chance(stage: Stage, explore: float) -> float:
-    """The chance that a member of a set acts: a fair coin on probation, all but the exploration otherwise."""
-    return ON_PROBATION if stage is Stage.PROBATION else 1 - explore
+def acting_chance(heuristic: Heuristic, explore: float) -> float:
+    """The chance that a member of a set acts: a fair coin on probation, all but holdout or exploration otherwise."""
+    if heuristic.stage is Stage.PROBATION:
+        return ON_PROBATION
+    return 1 - (HELD_OUT if heuristic.kind in ON_TASKS else explore)
 
 
 def set_target(version: int, members: Iterable[Heuristic], explore: float) -> Target:
     """A heuristic set as it would act now."""
     known = tuple(members)
-    acting = {member.id: acting_chance(member.stage, explore) for member in known}
+    acting = {member.id: acting_chance(member, explore) for member in known}
     return Target(words=f"with set {version}", acting=acting, heuristics=known)
 
 
@@ -68,8 +73,8 @@ def without_target(heuristic: Heuristic) -> Target:
 
 def with_target(heuristic: Heuristic, explore: float) -> Target:
     """Everything as it was, and this heuristic acts wherever it applies; one that is not yet trusted by a fair coin."""
-    chance = acting_chance(Stage.TRUSTED if heuristic.stage is Stage.TRUSTED else Stage.PROBATION, explore)
-    acting = {heuristic.id: chance}
+    trusted = heuristic.stage is Stage.TRUSTED
+    acting = {heuristic.id: acting_chance(heuristic, explore) if trusted else ON_PROBATION}
     return Target(words=f"with {heuristic.id}", acting=acting, heuristics=(heuristic,), only=heuristic.id)
 
 
@@ -101,30 +106,47 @@ def decide(item: AdviceItem, target: Target) -> Decision:
     return Decision(id=item.id, label=Label.WEIGHTED, weight=chance / logged)
 
 
-def coins(items: Iterable[AdviceItem]) -> Iterator[AdviceItem]:
-    """The decisions among a run's items. A heuristic has one coin a run: asked again about another call, it is the
-    same one. Where it fell differently there were several, and each counts."""
+def decide_all(items: Iterable[AdviceItem], target: Target) -> list[Decision]:
+    """All decisions of a run. A heuristic has one coin a run, however often it was asked; those that share the holdout
+    have one together, so a target that parts them asks for something that never happened."""
     first: dict[str, AdviceItem] = {}
-    several: dict[str, dict[str, AdviceItem]] = {}
     for item in items:
-        known = first.setdefault(item.id, item)
-        if item.applied != known.applied or item.id in several:
-            several.setdefault(item.id, {known.call_id: known})[item.call_id] = item
-    for id, item in first.items():
-        yield from several[id].values() if id in several else (item,)
+        first.setdefault(item.id, item)
+    decisions = {id: decide(item, target) for id, item in first.items()}
+    together = shared(first.values())
+    changed = [item.id for item in together if decisions[item.id].label is not Label.SAME]
+    if len(together) < 2 or not changed:
+        return list(decisions.values())
+    acting = {target.acting.get(id, 0.0) for id in changed}
+    if len(changed) == len(together) and len(acting) == 1:
+        for id in changed[1:]:
+            decisions[id] = Decision(id=id, label=decisions[id].label)
+    else:
+        for id in changed:
+            decisions[id] = Decision(id=id, label=Label.UNSUPPORTED, weight=0.0)
+    return list(decisions.values())
+
+
+def shared(items: Iterable[AdviceItem]) -> list[AdviceItem]:
+    """The items that the holdout's one coin decided."""
+    return [
+        item
+        for item in items
+        if item.kind in ON_TASKS
+        and abs((item.propensity if item.applied else 1 - item.propensity) - (1 - HELD_OUT)) < _ALIKE
+    ]
 
 
 def applies(heuristic: Heuristic, run: Logged) -> bool:
-    """Whether a heuristic would have been asked in a run: its model and family, and a call that meets its condition."""
+    """Whether a heuristic would have been asked in a run. Most are told at the start, to every run of their family on
+    their model; those about failures wait for such a failure. What a retry mended is not named, so it counts as one."""
     if heuristic.model != run.model or heuristic.family not in (run.family, EVERY_FAMILY):
         return False
-    after_failure = heuristic.kind in _AFTER_FAILURE
-    if not heuristic.condition and not after_failure:
+    if heuristic.kind not in _AFTER_FAILURE:
         return True
+    error = heuristic.subject.partition(":")[2]
     return any(
-        seen.tool == heuristic.tool
-        and not (after_failure and seen.worked and seen.tries < 2)
-        and all(feature in seen.features for feature in heuristic.condition)
+        seen.tool == heuristic.tool and (seen.tries > 1 if seen.worked else error in ("", seen.error))
         for seen in run.observations
     )
 
@@ -172,7 +194,7 @@ class _Tally:
 
 class Replay:
     """Judges runs one after the other. `members` gives the heuristics of a set version: where one was a member and left
-    no trace in a run, the advisor had looked and it did not apply."""
+    no trace in a run, the advisor had looked and it did not apply, or was over the limit of coins."""
 
     def __init__(self, target: Target, members: Mapping[int, frozenset[str]]) -> None:
         self.target = target
@@ -256,7 +278,7 @@ class Replay:
         for decision in decisions:
             tally = self._tallies.get(decision.id) or self._tallies.setdefault(decision.id, _Tally())
             tally.labels[decision.label] += 1
-        counted: set[str] = set()
+        counted = {item.id for item in together} if len(together := shared(run.items)) > 1 else set()
         for item in run.items:
             if item.id not in counted and 0 < item.propensity < 1:
                 counted.add(item.id)
@@ -266,15 +288,22 @@ class Replay:
         return decisions
 
     def _decided(self, run: Logged) -> list[Decision]:
-        decisions = [decide(item, self.target) for item in coins(run.items)]
+        decisions = decide_all(run.items, self.target)
         if not self._asked:
             return decisions
         met = {decision.id for decision in decisions} | self._members.get(run.set_version, frozenset())
-        for family in {run.family, EVERY_FAMILY}:
-            for heuristic in self._asked.get((run.model, family), ()):
-                if heuristic.id not in met and applies(heuristic, run):
-                    decisions.append(Decision(id=heuristic.id, label=Label.UNSUPPORTED, weight=0.0))
+        own = self._asked.get((run.model, run.family), ())
+        everywhere = self._asked.get((run.model, EVERY_FAMILY), ()) if run.family != EVERY_FAMILY else ()
+        taken = {_said(heuristic) for heuristic in own} if everywhere else set()
+        for heuristic in (*own, *(other for other in everywhere if _said(other) not in taken)):
+            if heuristic.id not in met and applies(heuristic, run):
+                decisions.append(Decision(id=heuristic.id, label=Label.UNSUPPORTED, weight=0.0))
         return decisions
+
+
+def _said(heuristic: Heuristic) -> tuple[Kind, str, tuple[str, ...]]:
+    """What a family's own heuristic and a general one have in common: then the general one is silent."""
+    return heuristic.kind, heuristic.subject, heuristic.condition
 
 
 def _weakest(decisions: Iterable[Decision]) -> Label:

@@ -25,7 +25,7 @@ _COLUMNS = (
 _UPSERT = (
     f"INSERT INTO heuristics ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
     " ON CONFLICT (id) DO UPDATE SET stage = excluded.stage, confidence = excluded.confidence,"
-    " text = excluded.text, evidence = excluded.evidence, updated_at = excluded.updated_at,"
+    " text = excluded.text, detail = excluded.detail, source = excluded.source, evidence = excluded.evidence, updated_at = excluded.updated_at,"
     " applied_at = excluded.applied_at"
 )
 _AUDIT = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..types.errors import NotFound
 from ..types.events import (
@@ -30,6 +30,7 @@ from ..types.trace import (
     Trace,
 )
 from .database import Connection, Database
+from .forks import own_events
 from .journal import read_run
 
 
@@ -42,13 +43,20 @@ class Traces:
     async def of_run(self, run_id: str) -> Trace:
         """The trace of one run."""
 
+        return await self._of_run(run_id, list)
+
+    async def own_of_run(self, run_id: str) -> Trace:
+        """What a run did itself: a fork without what it copied. For learning, which counts a call once."""
+        return await self._of_run(run_id, own_events)
+
+    async def _of_run(self, run_id: str, part: Callable[[Sequence[Recorded]], list[Recorded]]) -> Trace:
         def unit(connection: Connection) -> Trace:
             rows = connection.run(
                 "SELECT s.id, s.surface FROM runs r JOIN sessions s ON s.id = r.session_id WHERE r.id = ?", (run_id,)
             )
             if not rows:
                 raise NotFound(f"there is no run {run_id!r}")
-            return trace_of(read_run(connection, run_id), *rows[0])
+            return trace_of(part(read_run(connection, run_id)), *rows[0])
 
         return await self._database.read(unit)
 

@@ -51,7 +51,7 @@ CREATE TABLE cells (
     PRIMARY KEY (model, family, subject, condition)
 );
 
--- What a heuristic says never changes; only its stage and the evidence shown beside it do.
+-- What a heuristic says never changes; only its stage does, and the figures in its text and evidence.
 CREATE TABLE heuristics (
     id TEXT PRIMARY KEY,
     kind TEXT NOT NULL,
@@ -98,6 +98,7 @@ CREATE TABLE heuristic_audit (
     at DOUBLE PRECISION NOT NULL
 );
 CREATE INDEX heuristic_audit_by_heuristic ON heuristic_audit (heuristic_id, seq);
+CREATE INDEX heuristic_audit_by_place ON heuristic_audit (family, model, seq);
 CREATE INDEX heuristic_audit_by_time ON heuristic_audit (at);
 
 -- Kinds of tasks. A family that was merged points to the one it became part of.
@@ -116,8 +117,10 @@ CREATE TABLE families (
 CREATE TABLE watches (
     family TEXT NOT NULL,
     model TEXT NOT NULL,
+    watching BIGINT NOT NULL,
     payload TEXT NOT NULL,
     PRIMARY KEY (family, model)
 );
+CREATE INDEX watches_under_way ON watches (model) WHERE watching = 1;
 
 CREATE INDEX outcomes_by_time ON outcomes (at);

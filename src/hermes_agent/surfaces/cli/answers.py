@@ -10,6 +10,7 @@ from ...runtime.engine import Finished
 from ...store.traces import tool_records
 from ...types.events import ModelCalled, Recorded
 from ...types.trace import CallStatus, RunStatus
+from .checking import check_of, show_check
 from .console import Console
 from .progress import Progress
 from .stopping import INTERRUPTED
@@ -25,9 +26,12 @@ async def show_answer(app: App, finished: Finished, console: Console, progress: 
         console.say(answer)
     if finished.result.status is not RunStatus.DONE:
         console.note(f"{finished.result.status.value}: {finished.result.outcome.reason}", "red")
-    for record in tool_records(await app.store.journal.run_events(finished.run_id)):
+    events = await app.store.journal.run_events(finished.run_id)
+    for record in tool_records(events):
         if record.status is CallStatus.IN_DOUBT:
             console.note(f"in doubt: {record.tool} may or may not have had its effect; check before repeating", "red")
+    if found := check_of(events):
+        show_check(found, console)
 
 
 def report(finished: Finished, events: Sequence[Recorded]) -> dict[str, Any]:

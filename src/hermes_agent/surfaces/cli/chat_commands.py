@@ -9,11 +9,13 @@ from collections.abc import Awaitable, Callable, Iterable
 import msgspec
 
 from ...harness.state import RunState
+from ...store.judging import last_finished
 from ...types.base import Value
 from ...types.errors import HermesError, UsageError
 from ...types.events import InboxMode
 from .chat_room import Room
 from .console import ago
+from .judge import judged, show_judgement
 from .status import read_status, show_status
 from .tools import described
 from .transcript import Reader
@@ -58,6 +60,8 @@ class SlashCommands:
             "/interrupt": SlashCommand(
                 argument="[TEXT]", summary="end the turn; answer TEXT next", act=self._interrupt
             ),
+            "/good": SlashCommand(argument="[WHY]", summary="the last answer was right; learn from it", act=self._good),
+            "/bad": SlashCommand(argument="[WHY]", summary="the last answer was wrong; learn from it", act=self._bad),
             "/retry": SlashCommand(argument="", summary="say the last message again", act=self._retry),
             "/exit": SlashCommand(argument="", summary="leave (also Ctrl-D)", act=self._exit),
         }
@@ -181,6 +185,20 @@ class SlashCommands:
             raise UsageError("nothing was said yet")
         self._room.console.note(f"again: {text}")
         await self._room.say(text)
+
+    async def _good(self, argument: str) -> None:
+        await self._judge(good=True, reason=argument)
+
+    async def _bad(self, argument: str) -> None:
+        await self._judge(good=False, reason=argument)
+
+    async def _judge(self, *, good: bool, reason: str) -> None:
+        self._must_be_idle()
+        room = self._room
+        last = None if room.session is None else await last_finished(room.app.store, room.session.id)
+        if last is None:
+            raise UsageError("nothing was answered yet")
+        show_judgement(await judged(room.app, last.run_id, good=good, reason=reason), room.console)
 
     async def _exit(self, argument: str) -> None:
         raise Leave

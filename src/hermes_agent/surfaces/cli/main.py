@@ -13,6 +13,7 @@ COMMANDS = {
     "resume": "Go on with runs that were interrupted.",
     "inbox": "Messages the agent left for you and others.",
     "why": "What a run read, decided and refused, and why.",
+    "judge": "Say whether a run succeeded.",
     "learning": "What was learned, on what evidence; approve, undo, replay.",
     "fork": "Begin a run again from one of its steps, with something changed.",
     "compare": "Two runs side by side.",

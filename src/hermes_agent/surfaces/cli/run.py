@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from ...app import App, Parts
+from ...harness.options import examine_options
 from ...runtime.engine import Finished
 from ...safety.approvals import AlwaysYes
 from ...store.sessions import Session
@@ -18,6 +19,7 @@ from ...types.base import Value
 from ...types.errors import UsageError
 from .answers import EXIT_CODES, report, show_answer
 from .asking import someone_or_nobody
+from .checking import CheckNotice, check_of, check_report, exit_code
 from .console import Console, print_json
 from .driving import say_when_waiting
 from .opening import check_workspace, opened
@@ -39,11 +41,17 @@ class Task(Value, frozen=True, kw_only=True):
     as_json: bool = False
     quiet: bool = False
     images: tuple[Path, ...] = ()
+    check: str | None = None
+    reset: str | None = None
+    family: str | None = None
+    pin: int | None = None
+    seed: int | None = None
 
     def options(self, model: str) -> dict[str, Any]:
-        """What a resume of this run will need."""
-        options = {"model": model, "base_url": self.base_url}
-        return {**options, "consent": "all"} if self.yes else options
+        """What a resume, a check and a replay of this run will need."""
+        options = {"model": model, "base_url": self.base_url, **({"consent": "all"} if self.yes else {})}
+        said = {name: getattr(self, name) for name in ("check", "reset", "family", "pin", "seed")}
+        return {**options, **{name: value for name, value in said.items() if value is not None}}
 
 
 @click.command(short_help="Do one task in the current directory.")
@@ -62,10 +70,17 @@ class Task(Value, frozen=True, kw_only=True):
     help="A picture to look at; may be given several times.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print the answer and nothing else.")
+@click.option("--check", metavar="CMD", help="Command that says whether it worked: exit 0 is success, else failure.")
+@click.option("--reset", metavar="CMD", help="Command that restores the workspace, remembered for replay.")
+@click.option("--family", metavar="NAME", help="What kind of task this is; learning keeps kinds apart.")
+@click.option("--pin", type=int, metavar="SET", help="Use this version of the heuristic set instead of the active one.")
+@click.option("--seed", type=int, metavar="N", help="Draw every coin of learning from this number.")
 def command(**given: Any) -> int:
     """Do one task with the current directory as workspace, and print the answer.
 
     TEXT may come from standard input: `echo "list the files" | hermes run`.
+
+    With --check the exit code is 0 only when the check passed.
     """
     task = Task(**given)
     text = task.text
@@ -80,9 +95,10 @@ async def _run(task: Task, text: str) -> int:
     console = Console(quiet=task.quiet)
     show = not (task.as_json or task.quiet)
     progress = Progress(console, stream=show and sys.stdout.isatty())
-    async with opened(console, Parts(sinks=(progress,) if show else ())) as app:
+    async with opened(console, Parts(sinks=(progress, CheckNotice(console)) if show else ())) as app:
         model = app.model_name(task.model)
         app.clients_for(model, task.base_url)
+        await examine_options(task.options(model), app.store, app.redactor)
         session = await app.session(
             task.session, title=app.redactor.redact(text), surface="cli", workspace=task.directory
         )
@@ -115,8 +131,10 @@ async def _answer(app: App, task: Task, session: Session, message: str, console:
         if not ours and not (show and sys.stdout.isatty()):
             status = finished.result.status.value
             console.note(f"run {finished.run_id}, which this session had to finish first, is {status}", "yellow")
-        elif task.as_json:
-            print_json(report(finished, await app.store.journal.run_events(finished.run_id)))
+            return
+        events = await app.store.journal.run_events(finished.run_id)
+        if task.as_json:
+            print_json({**report(finished, events), **check_report(check_of(events))})
         else:
             await show_answer(app, finished, console, progress)
 
@@ -126,7 +144,8 @@ async def _answer(app: App, task: Task, session: Session, message: str, console:
         waiting.cancel()
     if finished.run_id not in shown:
         await deliver(finished)
-    stop.answered = EXIT_CODES[finished.result.status]
+    found = check_of(await app.store.journal.run_events(finished.run_id))
+    stop.answered = exit_code(EXIT_CODES[finished.result.status], found)
     if not resuming.done():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(asyncio.shield(resuming), 1)

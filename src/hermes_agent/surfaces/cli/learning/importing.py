@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ....config.load import read_environment
-from ....learning.bundle import LARGEST_FILE, SharedHeuristic, Signed, flagged, incoming, read
+from ....learning.bundle import LARGEST_FILE, SharedHeuristic, Signed, flagged, give_up, incoming, read
 from ....learning.signing import read_public, trusted_folder, trusted_keys
 from ....store.imports import Import, Imports, Plan, Undone
 from ....types.errors import NotFound, UsageError
@@ -195,7 +195,7 @@ def _listed(one: Import) -> tuple[str, ...]:
 
 async def _undo(console: Console, part: str, *, as_json: bool) -> None:
     async with opened(console) as app:
-        undone: Undone = await Imports(app.store.database).undo(part, time.time())
+        undone: Undone = await Imports(app.store.database).undo(part, time.time(), give_up)
     if as_json:
         print_json(undone)
         return

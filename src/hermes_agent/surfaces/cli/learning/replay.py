@@ -26,9 +26,10 @@ from ....learning.replay import (
     without_target,
 )
 from ....store.database import Connection
+from ....store.families import find_family
 from ....store.heuristics import Heuristic, active_set, read_heuristics, read_set
 from ....types.base import Value
-from ....types.errors import NotFound, UsageError
+from ....types.errors import UsageError
 from ..console import Console, print_json
 from ..opening import opened
 from ..options import json_option, yes_option
@@ -64,7 +65,7 @@ class Rerun(Value, frozen=True, kw_only=True):
 
 
 @click.command(short_help="Judge a heuristic or a set on past runs.")
-@click.option("--set", "version", type=click.IntRange(0), metavar="VERSION", help="With this set of heuristics.")
+@click.option("--set", "version", type=click.IntRange(0, 2**62), metavar="VERSION", help="With this set of heuristics.")
 @click.option("--without", default="", metavar="ID", help="As it was, but without this heuristic.")
 @click.option("--with", "including", default="", metavar="ID", help="As it was, and with this heuristic.")
 @click.option("--family", default="", metavar="NAME", help="Only tasks of this family.")
@@ -155,15 +156,7 @@ async def _family(app: App, name: str) -> str:
     """The id of a family that is given by id or name."""
     if not name:
         return ""
-
-    def unit(connection: Connection) -> list[tuple[str, ...]]:
-        rows = connection.run("SELECT id, merged_into FROM families WHERE id = ? OR name = ? LIMIT 2", (name, name))
-        return rows or connection.run("SELECT family, '' FROM lessons WHERE family = ? LIMIT 1", (name,))
-
-    rows = await app.store.database.read(unit)
-    if not rows:
-        raise NotFound(f"there is no family {name!r}", remedy="`hermes learning families` lists them")
-    return rows[0][1] or rows[0][0]
+    return (await app.store.database.read(lambda connection: find_family(connection, name))).id
 
 
 async def _rerun(app: App, console: Console, asked: Asked, replay: Replay) -> Rerun:
@@ -259,8 +252,8 @@ def in_words(report: Report) -> list[str]:
     counted = report.runs - report.left_out
     lines = [
         f"{report.runs:,} runs {report.target}: {labels['same']:,} decided the same,"
-        f" {labels['reexecuted']:,} done again, {labels['weighted']:,} weighed, {labels['unsupported']:,} cannot be judged"
-        f" ({labels['unsupported'] / (counted or 1):.0%})"
+        f" {labels['reexecuted']:,} done again, {labels['weighted']:,} weighed,"
+        f" {labels['unsupported']:,} cannot be judged ({labels['unsupported'] / (counted or 1):.0%})"
         + (f"; {report.left_out:,} have no known outcome" if report.left_out else "")
     ]
     lines.append(_answer(report, report.judged, report.verdict))

@@ -1,0 +1,270 @@
+"""The arms of the comparison, and one history of tasks under one of them.
+
+off: without learning. on: the product. again: the product with other coins (A/A). shuffled: the product, but what it is
+told about calls and outcomes belongs to other calls and runs. oracle: an advisor that knows every fault. thompson: a
+textbook bandit. All arms of a seed see the same tasks, faults and model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import tempfile
+import zlib
+from collections.abc import Callable
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from benchmarks.learning.bfcl import Task
+from benchmarks.learning.faults import Mixture, Schedule, drawn
+from benchmarks.learning.stats import TaskRecord, recorded
+from benchmarks.learning.thompson import Thompson
+from benchmarks.learning.world import World, habits_of, pool_of, sequence
+from hermes_agent.agent import Agent
+from hermes_agent.learning.advisor import LearnedAdvisor
+from hermes_agent.tools.tool import Tool
+from hermes_agent.types.advice import Advice, Advisor, Failure, Moment, Ruling, Situation, Steer
+from hermes_agent.types.events import AnyEvent
+from hermes_agent.types.trace import Judge, Outcome, ToolRecord, Trace
+
+MEMORY = Path("/dev/shm")
+_RESERVOIR = 60
+
+
+class Arm(StrEnum):
+    """What advises the agent."""
+
+    OFF = "off"
+    ON = "on"
+    AGAIN = "again"
+    SHUFFLED = "shuffled"
+    ORACLE = "oracle"
+    THOMPSON = "thompson"
+
+    @property
+    def learns(self) -> bool:
+        """Whether the product's learning is switched on."""
+        return self in (Arm.ON, Arm.AGAIN, Arm.SHUFFLED)
+
+
+class Oracle:
+    """Knows the faults of a world: hints a way that works for every function, and steers a call that would fail."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def advise(self, situation: Situation) -> Advice:
+        world = self._world
+        good: dict[str, list[set[str]]] = {}
+        for step, after in zip(world.task.steps, world.contexts(), strict=True):
+            ways = world.pool.ways(step.function)
+            works = {way for way in ways if world.fault(way, step.arguments, after, world.number) is None}
+            good.setdefault(step.function, []).append(works)
+        hints = []
+        for function, sets in good.items():
+            ways = world.pool.ways(function)
+            everywhere = [way for way in ways if all(way in works for works in sets)]
+            if everywhere and everywhere[0] != ways[0]:
+                hints.append(f"Use `{everywhere[0]}`.")
+        return Advice(hints=tuple(hints), family=situation.family)
+
+    async def resume(self, situation: Situation, version: int) -> None:
+        return None
+
+    def review(self, moment: Moment) -> Ruling:
+        return Ruling()
+
+    def weigh_retry(self, failure: Failure, situation: Situation) -> Ruling:
+        world = self._world
+        fault = world.fault(failure.tool, failure.arguments, world.after, world.number)
+        futile = fault is not None and not fault.passes_after
+        return Ruling(steer=Steer(reason="it would fail again")) if futile else Ruling()
+
+    def repair(self, failure: Failure, situation: Situation) -> Ruling:
+        world = self._world
+        function = failure.tool.rpartition("_")[0]
+        for way in world.pool.ways(function):
+            if world.fault(way, failure.arguments, world.after, world.number) is None:
+                return Ruling(hint=f"Use `{way}`.")
+        return Ruling()
+
+    async def learn(self, trace: Trace) -> None:
+        return None
+
+
+class Shuffled:
+    """Another advisor whose feedback is mixed up: each call gets the result of some other call, each run the outcome of
+    some other run. The rates stay as they are; what belongs together does not."""
+
+    def __init__(self, inner: Callable[[], Advisor], seed: int) -> None:
+        self._inner = inner
+        self._rng = random.Random(f"shuffled:{seed}")
+        self._results: list[ToolRecord] = []
+        self._outcomes: list[Outcome] = []
+
+    async def advise(self, situation: Situation) -> Advice:
+        return await self._inner().advise(situation)
+
+    async def resume(self, situation: Situation, version: int) -> None:
+        await self._inner().resume(situation, version)
+
+    def review(self, moment: Moment) -> Ruling:
+        return self._inner().review(moment)
+
+    def weigh_retry(self, failure: Failure, situation: Situation) -> Ruling:
+        return self._inner().weigh_retry(failure, situation)
+
+    def repair(self, failure: Failure, situation: Situation) -> Ruling:
+        return self._inner().repair(failure, situation)
+
+    async def learn(self, trace: Trace) -> None:
+        calls = tuple(map(self._exchanged, trace.calls))
+        outcome = self._exchange(self._outcomes, trace.outcome)
+        await self._inner().learn(msgspec.structs.replace(trace, calls=calls, outcome=outcome))
+
+    def _exchanged(self, call: ToolRecord) -> ToolRecord:
+        other = self._exchange(self._results, call)
+        return msgspec.structs.replace(
+            call, status=other.status, error=other.error, output=other.output, attempts=other.attempts
+        )
+
+    def _exchange(self, held: list[Any], new: Any) -> Any:
+        """Something held back earlier for something new; while there is little, the new thing waits too."""
+        held.append(new)
+        place = self._rng.randrange(len(held))
+        return held[place] if len(held) <= _RESERVOIR else held.pop(place)
+
+
+class Watching:
+    """A sink that keeps the events of the run under way."""
+
+    def __init__(self) -> None:
+        self.events: list[AnyEvent] = []
+
+    def event(self, run_id: str, event: AnyEvent) -> None:
+        self.events.append(event)
+
+    def text(self, run_id: str, delta: str) -> None:
+        return None
+
+    def taken(self) -> list[AnyEvent]:
+        """What happened since the last time."""
+        events, self.events = self.events, []
+        return events
+
+
+def configuration(learns: bool, more: str = "") -> str:
+    """The settings of an arm. One retry of a call by the harness, so that its waits stay short."""
+    mode = "on" if learns else "off"
+    return f'sandbox: {{kind: none}}\nlimits: {{call_retries: 1}}\nlearning: {{mode: "{mode}"{more}}}\n'
+
+
+def coin(*parts: object) -> int:
+    """A seed for the coins of one run, the same whenever the same history is run."""
+    return zlib.crc32(":".join(map(str, parts)).encode())
+
+
+class Place(Protocol):
+    """What an agent works in: tools, and whether what was asked for last is done."""
+
+    def tools(self) -> list[Tool]: ...
+
+    def solved(self) -> bool: ...
+
+
+class Rig:
+    """An agent in a home of its own in memory, with the tools of a place. Some arms need to know the place: a World."""
+
+    def __init__(self, world: Place, arm: Arm, seed: int, more: str = "") -> None:
+        folder = MEMORY if MEMORY.is_dir() else None
+        self._folder = tempfile.TemporaryDirectory(prefix="learning-", dir=folder, ignore_cleanup_errors=True)
+        home = Path(self._folder.name) / "home"
+        home.mkdir()
+        (home / "config.yaml").write_text(configuration(arm.learns, more))
+        self.home = home
+        self.world = world
+        self.arm = arm
+        self.seed = seed
+        self.watching = Watching()
+        self.agent = Agent(
+            name="world",
+            model=f"apprentice:{seed}",
+            workspace=self._folder.name,
+            home=home,
+            advisor=self._advisor(),
+            sinks=[self.watching],
+        )
+        for tool in world.tools():
+            self.agent.register_tool(tool)
+
+    def _advisor(self) -> Advisor | None:
+        if self.arm is Arm.ORACLE and isinstance(self.world, World):
+            return Oracle(self.world)
+        if self.arm is Arm.THOMPSON and isinstance(self.world, World):
+            return Thompson(self.world.pool, self.seed)
+        if self.arm is Arm.SHUFFLED:
+            return Shuffled(lambda: self._learned, self.seed)
+        return None
+
+    @cached_property
+    def _learned(self) -> LearnedAdvisor:
+        """The product's advisor, which the shuffled arm keeps behind another one."""
+        app = self.agent.app
+        return LearnedAdvisor(app.store, app.settings.learning, lambda text: None)
+
+    async def run(self, request: str, number: int, family: str = "") -> tuple[list[AnyEvent], bool]:
+        """One request in a session of its own; its events, and whether it was judged right."""
+        options: dict[str, Any] = {"seed": coin(self.seed, self.arm is Arm.AGAIN, number)}
+        if family:
+            options["family"] = family
+        self.watching.taken()
+
+        async def check(result: object) -> bool:
+            return self.world.solved()
+
+        result = await self.agent.arun(request, session="new", options=options, check=check)
+        judged = result.judged_by is Judge.VERIFIER and bool(result.success)
+        return self.watching.taken(), judged
+
+    def close(self) -> None:
+        """End the agent and remove its home."""
+        self.agent.close()
+        self._folder.cleanup()
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    """What one history is made of. `owners` are the leaderboard's classes; `named` whether tasks come with the name of
+    their family, or the product has to find out."""
+
+    seed: int
+    tasks: int
+    owners: tuple[str, ...]
+    named: bool = True
+    schedule: Schedule | None = None
+    mixture: Mixture = Mixture()
+
+    def world(self) -> tuple[World, list[Task]]:
+        """The world of this history and its tasks, the same for every arm."""
+        pool = pool_of(self.owners)
+        schedule = self.schedule or drawn(habits_of(pool), self.seed, self.tasks, self.mixture)
+        troubled = frozenset(fault.tool.rpartition("_")[0] for fault in schedule.faults)
+        return World(pool, schedule, self.seed), sequence(pool, self.seed, self.tasks, troubled)
+
+
+async def lived(history: History, arm: Arm, say: Callable[[int], None]) -> list[TaskRecord]:
+    """One history under one arm, from an empty store on."""
+    world, given = history.world()
+    rig = Rig(world, arm, history.seed)
+    try:
+        records = []
+        for number, task in enumerate(given):
+            events, judged = await rig.run(world.begin(number, task), number, task.family if history.named else "")
+            records.append(recorded(world, events, judged))
+            say(number)
+        return records
+    finally:
+        await asyncio.to_thread(rig.close)
