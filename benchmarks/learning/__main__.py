@@ -8,79 +8,22 @@ are means over seeds with 95 % bootstrap intervals. Finished histories are kept 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import hashlib
-import multiprocessing
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from benchmarks.learning import plans, poisoning, sharing
-from benchmarks.learning.arms import Arm, History, lived
+from benchmarks.learning.arms import Arm, History, Job, code, run_jobs
 from benchmarks.learning.bfcl import MODULES, ROOT, package
-from benchmarks.learning.faults import read_schedule
-from benchmarks.learning.stats import Figure, Results, TaskRecord, by_kind, figures
+from benchmarks.learning.faults import read_schedule, with_silent
+from benchmarks.learning.stats import Figure, by_kind, figures
 
 DEFAULT_TOOLS = "GorillaFileSystem,TradingBot,VehicleControlAPI"
 TUNING_SEEDS = range(1, 100)
 """Seeds that may be looked at while the learner is tuned; reported figures use others."""
 PARTS = ("bfcl", "plans", "sharing", "poisoning")
-_TOGETHER = 3
-_WORKERS = 2
-
-
-class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """One history under some arms, and the file its records belong in."""
-
-    history: History
-    arms: tuple[str, ...]
-    folder: str
-
-    def file(self, arm: str) -> Path:
-        """Named by everything that decides what is in it."""
-        known = msgspec.json.encode(self.history)
-        return Path(self.folder) / f"{arm}-{self.history.seed}-{hashlib.sha256(known).hexdigest()[:12]}.json"
-
-    def missing(self) -> tuple[str, ...]:
-        """The arms that were not run yet."""
-        return tuple(arm for arm in self.arms if not self.file(arm).exists())
-
-
-def work(jobs: Sequence[Job]) -> str:
-    """Run the histories of some seeds at once: while one waits before a retry, the others go on."""
-
-    async def arm_of(job: Job, arm: str) -> None:
-        records = await lived(job.history, Arm(arm), lambda number: None)
-        written = job.file(arm).with_suffix(".part")
-        written.write_bytes(msgspec.json.encode(records))
-        written.rename(job.file(arm))
-
-    async def everything() -> None:
-        await asyncio.gather(*(arm_of(job, arm) for job in jobs for arm in job.missing()))
-
-    asyncio.run(everything())
-    return ", ".join(str(job.history.seed) for job in jobs)
-
-
-def run_jobs(jobs: Sequence[Job]) -> Results:
-    """Run what is missing in two processes, and read everything back."""
-    open_jobs = [job for job in jobs if job.missing()]
-    batches = [open_jobs[place : place + _TOGETHER] for place in range(0, len(open_jobs), _TOGETHER)]
-    started, done = time.monotonic(), 0
-    with multiprocessing.get_context("spawn").Pool(_WORKERS) as pool:
-        for seeds in pool.imap_unordered(work, batches):
-            done += 1
-            passed = time.monotonic() - started
-            say(f"{done} of {len(batches)} batches, {passed:.0f} s (seeds {seeds})")
-    results: Results = {arm: {} for arm in jobs[0].arms}
-    for job in jobs:
-        for arm in job.arms:
-            stored = job.file(arm).read_bytes()
-            results[arm][job.history.seed] = msgspec.json.decode(stored, type=list[TaskRecord])
-    return results
 
 
 def say(text: str) -> None:
@@ -114,13 +57,20 @@ def bfcl_figures(given: argparse.Namespace) -> list[Figure]:
     folder = Path(given.cache)
     folder.mkdir(parents=True, exist_ok=True)
     owners = tuple(given.tools.split(","))
+    digests = (code(learns=False), code(learns=True))
     jobs = [
         Job(
             history=History(
-                seed=seed, tasks=given.tasks, owners=owners, named=given.families == "named", schedule=schedule
+                seed=seed,
+                tasks=given.tasks,
+                owners=owners,
+                named=given.families == "named",
+                schedule=schedule,
+                mixture=with_silent(given.silent),
             ),
             arms=arms,
             folder=str(folder),
+            code=digests,
         )
         for seed in seeds
     ]
@@ -128,7 +78,7 @@ def bfcl_figures(given: argparse.Namespace) -> list[Figure]:
         for job in jobs:
             for arm in arms:
                 job.file(arm).unlink(missing_ok=True)
-    results = run_jobs(jobs)
+    results = run_jobs(jobs, say)
     table = [Figure(what="tasks of a history, seeds", measured=f"{given.tasks}, {given.seeds}"), *figures(results)]
     for arm in arms:
         counts = by_kind([record for records in results[arm].values() for record in records])
@@ -147,6 +97,7 @@ def main() -> int:
     parser.add_argument("--tools", default=DEFAULT_TOOLS, help=f"classes: {', '.join(MODULES)}")
     parser.add_argument("--families", choices=("named", "clustered"), default="named")
     parser.add_argument("--faults", type=Path, help="a schedule of faults as JSON (see faults.py)")
+    parser.add_argument("--silent", type=float, default=0.0, help="share of faults that answer wrongly and say nothing")
     parser.add_argument("--cache", default=str(ROOT / ".bench" / "learning"))
     parser.add_argument("--again", action="store_true", help="run what was run before again")
     parser.add_argument("--json", action="store_true")

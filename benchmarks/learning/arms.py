@@ -8,10 +8,13 @@ textbook bandit. All arms of a seed see the same tasks, faults and model.
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import multiprocessing
 import random
 import tempfile
+import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -19,13 +22,14 @@ from typing import Any, Protocol
 
 import msgspec
 
-from benchmarks.learning.bfcl import Task
+from benchmarks.learning.bfcl import ROOT, Task
 from benchmarks.learning.faults import Mixture, Schedule, drawn
-from benchmarks.learning.stats import TaskRecord, recorded
+from benchmarks.learning.stats import Results, TaskRecord, recorded
 from benchmarks.learning.thompson import Thompson
 from benchmarks.learning.world import World, habits_of, pool_of, sequence
 from hermes_agent.agent import Agent
 from hermes_agent.learning.advisor import LearnedAdvisor
+from hermes_agent.store.heuristics import Stage
 from hermes_agent.tools.tool import Tool
 from hermes_agent.types.advice import Advice, Advisor, Failure, Moment, Ruling, Situation, Steer
 from hermes_agent.types.events import AnyEvent
@@ -33,6 +37,8 @@ from hermes_agent.types.trace import Judge, Outcome, ToolRecord, Trace
 
 MEMORY = Path("/dev/shm")
 _RESERVOIR = 60
+_TOGETHER = 3
+_WORKERS = 2
 
 
 class Arm(StrEnum):
@@ -230,6 +236,11 @@ class Rig:
         judged = result.judged_by is Judge.VERIFIER and bool(result.success)
         return self.watching.taken(), judged
 
+    def waiting(self) -> list[str]:
+        """The heuristics that wait for a person."""
+        found = self.agent.wait(self.agent.app.store.heuristics.all(stages=(Stage.AWAITING_APPROVAL,)))
+        return [heuristic.id for heuristic in found]
+
     def close(self) -> None:
         """End the agent and remove its home."""
         self.agent.close()
@@ -268,3 +279,67 @@ async def lived(history: History, arm: Arm, say: Callable[[int], None]) -> list[
         return records
     finally:
         await asyncio.to_thread(rig.close)
+
+
+def code(*, learns: bool) -> str:
+    """A digest of the code that a history depends on, so that a stored one is not taken for that of other code."""
+    product = ROOT / "src" / "hermes_agent"
+    folders = [product / "harness", product / "models" / "providers"]
+    files = [file for folder in (*folders, *([product / "learning"] if learns else [])) for file in folder.glob("*.py")]
+    files += [
+        Path(__file__).with_name(f"{name}.py") for name in ("arms", "bfcl", "faults", "stats", "thompson", "world")
+    ]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(files))).hexdigest()
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """One history under some arms, and the folder its records belong in. `code` holds the digests of the code without
+    and with learning, taken once: the processes of a benchmark must agree on the names of files."""
+
+    history: History
+    arms: tuple[str, ...]
+    folder: str
+    code: tuple[str, str]
+
+    def file(self, arm: str) -> Path:
+        """Named by everything that decides what is in it: the history, the world's code, and that of the product."""
+        known = msgspec.json.encode(self.history) + self.code[Arm(arm).learns].encode()
+        return Path(self.folder) / f"{arm}-{self.history.seed}-{hashlib.sha256(known).hexdigest()[:12]}.json"
+
+    def missing(self) -> tuple[str, ...]:
+        """The arms that were not run yet."""
+        return tuple(arm for arm in self.arms if not self.file(arm).exists())
+
+
+def work(jobs: Sequence[Job]) -> str:
+    """Run the histories of some seeds at once: while one waits before a retry, the others go on."""
+
+    async def arm_of(job: Job, arm: str) -> None:
+        records = await lived(job.history, Arm(arm), lambda number: None)
+        written = job.file(arm).with_suffix(".part")
+        written.write_bytes(msgspec.json.encode(records))
+        written.rename(job.file(arm))
+
+    async def everything() -> None:
+        await asyncio.gather(*(arm_of(job, arm) for job in jobs for arm in job.missing()))
+
+    asyncio.run(everything())
+    return ", ".join(str(job.history.seed) for job in jobs)
+
+
+def run_jobs(jobs: Sequence[Job], say: Callable[[str], None]) -> Results:
+    """Run what is missing in two processes, and read everything back."""
+    open_jobs = [job for job in jobs if job.missing()]
+    batches = [open_jobs[place : place + _TOGETHER] for place in range(0, len(open_jobs), _TOGETHER)]
+    started, done = time.monotonic(), 0
+    with multiprocessing.get_context("spawn").Pool(_WORKERS) as pool:
+        for seeds in pool.imap_unordered(work, batches):
+            done += 1
+            passed = time.monotonic() - started
+            say(f"{done} of {len(batches)} batches, {passed:.0f} s (seeds {seeds})")
+    results: Results = {arm: {} for arm in jobs[0].arms}
+    for job in jobs:
+        for arm in job.arms:
+            stored = job.file(arm).read_bytes()
+            results[arm][job.history.seed] = msgspec.json.decode(stored, type=list[TaskRecord])
+    return results

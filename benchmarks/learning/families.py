@@ -2,12 +2,16 @@
 
 `python -m benchmarks.learning.families [--json]`. Two sets of requests:
 
-- Twelve families written for this benchmark, twelve wordings each. Six were used to choose thresholds and weights, the
-  other six were not looked at until then; figures are for the second six.
+- Twelve families written for this benchmark, twelve wordings each. Six were used to choose thresholds and weights;
+  figures are for the other six. Both halves were written before the vocabulary. Without the words of the vocabulary
+  that only the second half uses, the index stays the same (0.89).
 - The first turn of each multi-turn task of BFCL (package bfcl-eval under .bench/bfcl). A task has one of four main
   classes (files, trading, travel, vehicles: those that also occur alone) and sometimes a companion (messages, tweets,
   tickets, maths) that its later turns use; the label is the main class. Thresholds were chosen on every second task;
-  figures are for the others.
+  figures are for the others. 26 tasks were read before the vocabulary was written, 11 of them in the second half;
+  without those the index is 0.87.
+
+Without the vocabulary the same algorithm reaches 0.72 and 0.47: words alone do not carry the meaning.
 """
 
 from __future__ import annotations
@@ -64,7 +68,7 @@ class Sorting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Speed(msgspec.Struct, frozen=True, kw_only=True):
-    """How long it takes to place a request among many families, in milliseconds."""
+    """How long it takes to place a request among many families, in milliseconds of one core."""
 
     families: int
     median_ms: float
@@ -181,9 +185,9 @@ def place_speed(requests: Sequence[Labelled], families: int = 300) -> Speed:
         book.put(Family(id=f"family-{number}", name=f"family-{number}", centroid=centroid, tasks=8))
     taken = []
     for text in texts:
-        start = time.perf_counter()
+        start = time.thread_time()
         book.place(text)
-        taken.append((time.perf_counter() - start) * 1000)
+        taken.append((time.thread_time() - start) * 1000)
     ordered = sorted(taken)
     return Speed(
         families=families,

@@ -22,7 +22,6 @@ import msgspec
 from benchmarks.learning.arms import Arm, Rig
 from benchmarks.learning.stats import Figure
 from hermes_agent.tools.tool import Tool
-from hermes_agent.types.errors import HermesError
 from hermes_agent.types.events import AnyEvent, CallFinished
 from hermes_agent.types.tools import ToolResult
 from hermes_agent.types.trace import CallStatus
@@ -80,7 +79,8 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Run(msgspec.Struct, frozen=True, kw_only=True):
-    """What one run did about the fragile step: whether it was tried behind the other, and whether it worked."""
+    """What one run did about the fragile step: whether it was tried behind the other, and whether it worked. A run that
+    never came so far did not try it either, but that happens to none of these: the steps before always work."""
 
     tried_behind: bool
     worked: bool
@@ -107,7 +107,8 @@ async def lived(seed: int, *, optional: bool, approved_by_hand: bool) -> Life:
         for number in range(_BEFORE):
             broken.append(_read(*await rig.run(office.begin(number), number, "months")))
             if approved_by_hand:
-                await asyncio.to_thread(_approve_everything, rig.home)
+                waiting = await asyncio.to_thread(rig.waiting)
+                await asyncio.to_thread(_approve, rig.home, waiting)
         office.repaired = True
         for number in range(_BEFORE, _BEFORE + _AFTER):
             mended.append(_read(*await rig.run(office.begin(number), number, "months")))
@@ -115,7 +116,7 @@ async def lived(seed: int, *, optional: bool, approved_by_hand: bool) -> Life:
                 break
     finally:
         await asyncio.to_thread(rig.close)
-    lost = next((n for n, run in enumerate(broken) if not run.tried_behind and run.solved), math.inf)
+    lost = next((n for n, run in enumerate(broken) if not run.tried_behind), math.inf)
     steady = len(mended) >= _STEADY and all(run.worked for run in mended[-_STEADY:])
     late = broken[_BEFORE // 2 :]
     return Life(
@@ -126,16 +127,12 @@ async def lived(seed: int, *, optional: bool, approved_by_hand: bool) -> Life:
     )
 
 
-def _approve_everything(home: Path) -> None:
+def _approve(home: Path, waiting: Sequence[str]) -> None:
     """Say yes to what waits, as a person would: with the command."""
     environment = {**os.environ, "HERMES_HOME": str(home)}
-    waiting = subprocess.run(
-        [HERMES, "learning", "approve", "--json"], capture_output=True, check=False, env=environment
-    )
-    for found in msgspec.json.decode(waiting.stdout or b"[]", type=list[dict[str, object]]):
-        subprocess.run(
-            [HERMES, "learning", "approve", str(found["id"])], capture_output=True, check=True, env=environment
-        )
+    for heuristic in waiting:
+        command = [str(HERMES), "learning", "approve", heuristic]
+        subprocess.run(command, capture_output=True, check=True, env=environment)
 
 
 def figures(seeds: Sequence[int] = range(201, 221)) -> list[Figure]:
@@ -157,13 +154,9 @@ def figures(seeds: Sequence[int] = range(201, 221)) -> list[Figure]:
                 what=f"plans, {name}: runs until back, median", measured=f"{back:g}", goal="<= 60", reached=back <= 60
             ),
         ]
-    try:
-        (life,) = asyncio.run(_all(seeds[:1], optional=True, approved_by_hand=True))
-    except (HermesError, subprocess.CalledProcessError, msgspec.DecodeError) as error:
-        table.append(Figure(what="plans, approved by hand", measured=str(error)[:60], goal="<= 10", reached=False))
-    else:
-        what = "plans, approved by hand: runs until lost or moved"
-        table.append(Figure(what=what, measured=f"{life.lost:g}", goal="<= 10", reached=life.lost <= 10))
+    (life,) = asyncio.run(_all(seeds[:1], optional=True, approved_by_hand=True))
+    what = "plans, approved by hand: runs until lost or moved"
+    table.append(Figure(what=what, measured=f"{life.lost:g}", goal="<= 10", reached=life.lost <= 10))
     return table
 
 

@@ -200,7 +200,8 @@ async def judged(seed: int, traces: int = TRACES) -> Verdict:
 
 
 def _told(heuristic: Heuristic, truth: Truth) -> str:
-    return f"{heuristic.kind.value} {heuristic.subject} {heuristic.condition} ({truth.rate(heuristic.tool)})"
+    better = f", better {heuristic.better} ({truth.rate(heuristic.better)})" if heuristic.better else ""
+    return f"{heuristic.kind.value} {heuristic.subject} ({truth.rate(heuristic.tool)}){better} {heuristic.condition}"
 
 
 def _judged(seed: int, traces: int) -> Verdict:

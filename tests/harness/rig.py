@@ -70,9 +70,10 @@ class Rig:
         self.configure()
 
     def configure(self, **sections: dict[str, Any]) -> None:
-        """Write the configuration file; the store's URL is always in it, and commands are not confined unless asked."""
+        """Write the configuration file; the store's URL is always in it; commands are not confined and nothing is
+        learned unless asked."""
         store = {"url": self.url, **sections.pop("store", {})}
-        whole = {"store": store, "sandbox": {"kind": "none"}, **sections}
+        whole = {"store": store, "sandbox": {"kind": "none"}, "learning": {"mode": "off"}, **sections}
         (self.home / "config.yaml").write_text(yaml.safe_dump(whole))
 
     def agent(

@@ -105,6 +105,7 @@ def test_trace_and_tool_history(rig: Rig) -> None:
                 latency_ms=record.latency_ms,
                 run_id=first.run_id,
                 call_id="call_0_0",
+                digest=record.digest,
             ),
         ),
         outcome=Outcome(status=RunStatus.DONE),
@@ -116,8 +117,12 @@ def test_trace_and_tool_history(rig: Rig) -> None:
             tools_used=("add",),
             was_successful=True,
         ),
+        surface="library",
+        started_at=trace.started_at,
     )
     assert record.duration > 0
+    assert record.digest
+    assert trace.started_at > 0
     assert [step.timestamp for step in trace.steps] == sorted(step.timestamp for step in trace.steps)
     assert msgspec.json.decode(msgspec.json.encode(trace), type=Trace) == trace
     assert agent.state.trace(second.run_id).request == "and now?"

@@ -56,12 +56,12 @@ def test_an_exact_curve_is_found_again(domain: str) -> None:
 
 @pytest.mark.req("L7")
 def test_the_intervals_hold_the_truth_and_noise_does_not_rise() -> None:
-    """Eight histories of 120 runs. At 95 % nominal, three misses in eight have a chance of 0.6 %."""
-    fits = [fit(drawn(RISING, 120, seed), seed=seed) for seed in range(8)]
-    assert sum(one is not None and holds(one.asymptote, 0.9) for one in fits) >= 6
-    assert sum(one is not None and holds(one.rate, 0.04) for one in fits) >= 6
-    assert sum(one is not None and one.rises for one in fits) >= 7
-    flat = [fit(drawn(Curve(initial=0.6, asymptote=0.6, rate=1), 120, seed), seed=seed) for seed in range(8)]
+    """Six histories of 120 runs. At 95 % nominal, three misses in six have a chance of 0.2 %."""
+    fits = [fit(drawn(RISING, 120, seed), seed=seed) for seed in range(6)]
+    assert sum(one is not None and holds(one.asymptote, 0.9) for one in fits) >= 4
+    assert sum(one is not None and holds(one.rate, 0.04) for one in fits) >= 4
+    assert sum(one is not None and one.rises for one in fits) >= 5
+    flat = [fit(drawn(Curve(initial=0.6, asymptote=0.6, rate=1), 120, seed), seed=seed) for seed in range(6)]
     assert sum(one is not None and one.rises for one in flat) <= 2
 
 
@@ -83,7 +83,7 @@ def test_few_runs_have_no_curve_and_one_outcome_is_flat() -> None:
     assert never.iterations_to_80_interval == Interval(low=None, high=None)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.lists(st.booleans(), min_size=FEWEST, max_size=40))
 def test_both_ends_stay_within_bounds(outcomes: list[bool]) -> None:
     found = fit([(n, float(outcome)) for n, outcome in enumerate(outcomes)])

@@ -72,7 +72,9 @@ def test_execute_asks_heuristics_first_and_teaches_them_last() -> None:
     assert (trace.request, trace.outcome) == ("double four", Outcome(status=RunStatus.DONE))
     assert [(record.tool, record.output) for record in trace.calls] == [("double", "8")]
     assert harness.trace == trace
-    assert notes.asked == [Situation(request="double four", model="scripted:witness", surface="library")]
+    assert notes.asked == [
+        Situation(request="double four", model="scripted:witness", surface="library", run_id=trace.run_id)
+    ]
     assert [learned.run_id for learned in notes.learned] == [trace.run_id]
     assert b"doubling is fine here" in model.bodies[0]
     assert "doubling" not in model.systems[0]
@@ -141,6 +143,7 @@ def test_invoke_tool_is_journaled_and_permitted_like_any_call() -> None:
         latency_ms=record.latency_ms,
         run_id=record.run_id,
         call_id=record.call_id,
+        digest=record.digest,
     )
     refused = harness.invoke_tool(ToolCall(id="mine", name="terminal", arguments={"command": "rm -rf ."}))
     assert (refused.status, refused.error, Path(".").exists()) == (CallStatus.REFUSED, "not_permitted", True)

@@ -65,7 +65,7 @@ def fill(connection: Connection) -> None:
         save_heuristic(connection, heuristic(name, where, stage))
     activate_members(connection, ["h1", "h4"], "test", "", 1.0)
     for where in ("fa", "fa~inferred", "fb"):
-        connection.run("INSERT INTO watches (family, model, payload) VALUES (?, 'm', '{}')", (where,))
+        connection.run("INSERT INTO watches (family, model, watching, payload) VALUES (?, 'm', 1, '{}')", (where,))
 
 
 @pytest.fixture

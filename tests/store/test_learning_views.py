@@ -278,6 +278,7 @@ def test_the_reads_stay_on_their_indexes(home: Path) -> None:
     place = "family = 'f' AND model = 'm'"
     expected = {
         f"SELECT * FROM learning_runs WHERE {place} ORDER BY seq DESC LIMIT 9": "by_family (family=? AND model=?)",
+        "SELECT * FROM learning_runs WHERE model = 'm' ORDER BY seq DESC LIMIT 9": "lessons_by_model (model=?)",
         "SELECT * FROM learning_runs ORDER BY seq DESC LIMIT 50": "SCAN lessons USING INDEX sqlite_autoindex_lessons_2",
         "SELECT * FROM learning_plans WHERE day >= 5": "lessons_by_day (<expr>>?)",
         f"SELECT * FROM learning_plans WHERE {place} AND day >= 5": "(family=? AND model=?)",

@@ -20,9 +20,18 @@ STEPS = 20
 EVENTS = RUNS * (STEPS + 3)
 TABLES = {
     "budgets": 0,
+    "cells": 0,
     "decisions": 0,
     "events": EVENTS,
+    "families": 0,
+    "heuristic_audit": 0,
+    "heuristic_sets": 1,
+    "heuristics": 0,
+    "imports": 0,
     "inbox": RUNS,
+    "judgements": 0,
+    "learning": 5,
+    "lessons": 0,
     "model_calls": 0,
     "outbox": 0,
     "outcomes": RUNS,

@@ -12,17 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from ..config.settings import LearningSettings
-from ..safety.scan import Kind as ScanKind
-from ..safety.scan import Verdict as ScanVerdict
-from ..safety.scan import scan
 from ..store.database import Connection
-from ..store.families import clean_name, read_families
-from ..store.heuristics import Heuristic, active_set, read_heuristics, read_set, value_of
+from ..store.families import clean_name
+from ..store.heuristics import EVERY_FAMILY, Heuristic, changed_since, read_heuristics, read_set, values_of
 from ..store.open import Store
 from ..types.advice import Advice, Failure, Moment, Ruling, Situation
 from ..types.base import Value
 from ..types.trace import Trace
-from .corrections import judge_correction
 from .families import Book
 from .learner import Learner
 from .lessons import strangers_texts
@@ -32,14 +28,31 @@ from .watching import inferred
 _SCANNED = 20_000
 _KEPT_RUNS = 64
 _CATCH_UP = 20
+_LOOKED_BACK = 1000
 _DAY = 86_400.0
 
 
 class _View(Value, frozen=True, kw_only=True):
-    """A heuristic set as it is asked, by model."""
+    """A heuristic set as it is asked, by model and family; `audit` is the last change of a heuristic it knows."""
 
     version: int
-    heuristics: Mapping[str, tuple[Heuristic, ...]]
+    audit: int = 0
+    members: Mapping[str, Heuristic] = {}
+    placed: Mapping[tuple[str, str], tuple[Heuristic, ...]] = {}
+
+    def of(self, model: str, family: str) -> list[Heuristic]:
+        """What can act in a family, in the order of the ids."""
+        here = [*self.placed.get((model, family), ()), *self.placed.get((model, EVERY_FAMILY), ())]
+        return sorted(here, key=lambda heuristic: heuristic.id)
+
+
+class _Stand(Value, frozen=True, kw_only=True):
+    """What one read brings: where a run stands, and whether its message might correct the run before it."""
+
+    standing: Standing
+    family: str
+    version: int
+    may_correct: bool
 
 
 class LearnedAdvisor:
@@ -50,7 +63,7 @@ class LearnedAdvisor:
         self._settings = settings
         self._notify = notify
         self.learner = Learner(store.database, store.owner, settings)
-        self._view = _View(version=-1, heuristics={})
+        self._view = _View(version=-1)
         self._book = Book(())
         self._families = -1
         self._standing: dict[str, Standing] = {}
@@ -61,52 +74,64 @@ class LearnedAdvisor:
         if not self._caught_up:
             self._caught_up = True
             await self._catch_up(situation.run_id)
-        await judge_correction(self._store, self.learn, situation.run_id, situation.request)
-        standing, family, version = await self._stand(situation, situation.pin)
-        items, hints, behind, plan = standing.opening()
+        stand = await self._stand(situation, situation.pin)
+        if stand.may_correct and await self._corrected(situation):
+            stand = await self._stand(situation, situation.pin)
+        items, hints, behind, plan = stand.standing.opening()
         return Advice(
             hints=tuple(hints),
             behind=tuple(behind),
             plan=plan,
             plan_reason="a workflow learned from earlier runs" if plan else "",
             items=tuple(items),
-            family=family,
-            version=version,
+            family=stand.family,
+            version=stand.version,
         )
+
+    async def _corrected(self, situation: Situation) -> bool:
+        """Whether the message corrects the run before it, which is learned from anew then."""
+        from .corrections import judge_correction
+
+        found = await judge_correction(self._store, self.learn, situation.run_id, situation.request)
+        return found is not None and found.changed
 
     async def resume(self, situation: Situation, version: int) -> None:
         """Stand where the interrupted run stood."""
         await self._stand(situation, version)
 
-    async def _stand(self, situation: Situation, pin: int | None) -> tuple[Standing, str, int]:
-        def unit(connection: Connection) -> tuple[_View, str, bool]:
-            view = self._current(connection, pin)
-            family = self._family(connection, situation)
-            return view, family, _widened(connection, family, situation.model)
+    async def _stand(self, situation: Situation, pin: int | None) -> _Stand:
+        def unit(connection: Connection) -> _Stand:
+            counters = values_of(connection)
+            view = self._current(connection, pin, counters)
+            family = self._family(connection, situation, counters)
+            placed = msgspec.structs.replace(situation, family=family)
+            widened = _widened(connection, family, situation.model)
+            standing = Standing(placed, view.of(situation.model, family), self._settings.explore, widened=widened)
+            may_correct = _follows(connection, situation.run_id)
+            return _Stand(standing=standing, family=family, version=view.version, may_correct=may_correct)
 
-        view, family, widened = await self._store.database.read(unit)
-        placed = msgspec.structs.replace(situation, family=family)
-        heuristics = view.heuristics.get(situation.model, ())
-        standing = Standing(placed, heuristics, self._settings.explore, widened=widened)
-        self._standing[situation.run_id] = standing
+        stand = await self._store.database.read(unit)
+        self._standing[situation.run_id] = stand.standing
         while len(self._standing) > _KEPT_RUNS:
             del self._standing[next(iter(self._standing))]
-        return standing, family, view.version
+        return stand
 
-    def _current(self, connection: Connection, pin: int | None) -> _View:
+    def _current(self, connection: Connection, pin: int | None, counters: Mapping[str, int]) -> _View:
         if pin is not None:
-            return _viewed(connection, read_set(connection, pin).version, read_set(connection, pin).members)
-        if value_of(connection, "active_set") != self._view.version:
-            found = active_set(connection)
-            self._view = _viewed(connection, found.version, found.members)
+            return _viewed(connection, pin, counters["audit"], {})
+        version, audit, view = counters["active_set"], counters["audit"], self._view
+        if (version, audit) != (view.version, view.audit):
+            stale = set(changed_since(connection, view.audit)) if audit > view.audit >= 0 <= view.version else None
+            kept = {} if stale is None else {name: one for name, one in view.members.items() if name not in stale}
+            self._view = _viewed(connection, version, audit, kept)
         return self._view
 
-    def _family(self, connection: Connection, situation: Situation) -> str:
+    def _family(self, connection: Connection, situation: Situation, counters: Mapping[str, int]) -> str:
+        if counters["families"] != self._families:
+            self._book.refresh(connection)
+            self._families = counters["families"]
         if situation.family:
-            return clean_name(situation.family)
-        counter = value_of(connection, "families")
-        if counter != self._families:
-            self._book, self._families = Book(read_families(connection)), counter
+            return self._book.named(clean_name(situation.family))
         return self._book.place(situation.request).family_id
 
     def review(self, moment: Moment) -> Ruling:
@@ -130,7 +155,9 @@ class LearnedAdvisor:
         family = trace.family
         if not family:
             situation = Situation(request=trace.request, model=trace.model)
-            family = await self._store.database.read(lambda connection: self._family(connection, situation))
+            family = await self._store.database.read(
+                lambda connection: self._family(connection, situation, values_of(connection))
+            )
         texts = strangers_texts(trace)
         tainted = bool(texts) and await asyncio.to_thread(instructs, texts)
         learned = await self.learner.learn(trace, family, tainted=tainted)
@@ -142,9 +169,10 @@ class LearnedAdvisor:
 
         def unit(connection: Connection) -> list[str]:
             rows = connection.run(
-                "SELECT o.run_id FROM outcomes o WHERE o.at > ? AND o.run_id <> ? AND NOT EXISTS"
-                " (SELECT 1 FROM lessons l WHERE l.run_id = o.run_id) ORDER BY o.at LIMIT ?",
-                (connection.now() - _DAY, but, _CATCH_UP),
+                "SELECT o.run_id FROM (SELECT run_id, at FROM outcomes WHERE at > ? ORDER BY at DESC LIMIT ?) o"
+                " WHERE o.run_id <> ? AND NOT EXISTS (SELECT 1 FROM lessons l WHERE l.run_id = o.run_id)"
+                " ORDER BY o.at LIMIT ?",
+                (connection.now() - _DAY, _LOOKED_BACK, but, _CATCH_UP),
             )
             return [row[0] for row in rows]
 
@@ -152,12 +180,28 @@ class LearnedAdvisor:
             await self.learn(await self._store.traces.own_of_run(run_id))
 
 
-def _viewed(connection: Connection, version: int, members: Sequence[str]) -> _View:
-    by_model: dict[str, list[Heuristic]] = {}
-    for heuristic in read_heuristics(connection, members).values():
-        by_model.setdefault(heuristic.model, []).append(heuristic)
-    ordered = {model: tuple(sorted(found, key=lambda item: item.id)) for model, found in by_model.items()}
-    return _View(version=version, heuristics=ordered)
+def _viewed(connection: Connection, version: int, audit: int, kept: Mapping[str, Heuristic]) -> _View:
+    """A set as it is now. Of its members, those in `kept` are not read again."""
+    members = read_set(connection, version).members
+    fresh = read_heuristics(connection, [name for name in members if name not in kept])
+    known = {name: found for name in members if (found := kept.get(name) or fresh.get(name)) is not None}
+    placed: dict[tuple[str, str], list[Heuristic]] = {}
+    for heuristic in known.values():
+        placed.setdefault((heuristic.model, heuristic.family), []).append(heuristic)
+    return _View(
+        version=version, audit=audit, members=known, placed={place: tuple(found) for place, found in placed.items()}
+    )
+
+
+def _follows(connection: Connection, run_id: str) -> bool:
+    """Whether the run before this one in its session has an outcome that a message could correct."""
+    rows = connection.run(
+        "SELECT 1 FROM runs r JOIN runs p ON p.session_id = r.session_id AND p.ordinal = r.ordinal - 1"
+        " JOIN outcomes o ON o.run_id = p.id WHERE r.id = ? AND p.status <> 'open' AND o.judged_by = 'inferred'"
+        " AND o.status IN ('done', 'failed')",
+        (run_id,),
+    )
+    return bool(rows)
 
 
 def _widened(connection: Connection, family: str, model: str) -> bool:
@@ -170,6 +214,10 @@ def _widened(connection: Connection, family: str, model: str) -> bool:
 
 def instructs(texts: Sequence[str]) -> bool:
     """Whether a stranger's text tries to give orders; what cannot be told counts as if it did."""
+    from ..safety.scan import Kind as ScanKind
+    from ..safety.scan import Verdict as ScanVerdict
+    from ..safety.scan import scan
+
     left = _SCANNED
     for text in texts:
         if left <= 0:

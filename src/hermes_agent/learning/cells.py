@@ -121,8 +121,8 @@ class WideCell(Value, frozen=True, kw_only=True):
 
 
 class PlanCell(Value, frozen=True, kw_only=True):
-    """A sequence of tools that led to success: how often, in which sessions, with which arguments (None where they
-    differ from run to run)."""
+    """A sequence of tools that led to success: how often, in which sessions, with which arguments: a digest of each, or
+    None where they differ from run to run. No texts: a session that is erased leaves none here."""
 
     traces: int = 0
     sessions: tuple[str, ...] = ()

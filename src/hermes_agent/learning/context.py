@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from ..store.codec import plain
+
 _MOST_FEATURES = 10
 _MOST_ARGUMENTS = 6
 _TOKEN = re.compile(r"[\w.+-]{1,24}")
@@ -40,7 +42,7 @@ NEVER_LEARNED = frozenset({"credentials", "missing_program", "bad_arguments", "n
 
 def error_class(error: str, text: str = "") -> str:
     """The class of a failure: what the tool called it, or what kind of trouble its text speaks of."""
-    given = error.strip().lower()
+    given = plain(error[:400]).strip().lower()
     if given not in _GENERIC:
         return next((name for name, pattern in _CLASSES if name in NEVER_LEARNED and pattern.search(given)), given[:40])
     head = text[:400]
@@ -48,13 +50,15 @@ def error_class(error: str, text: str = "") -> str:
 
 
 def features_of(arguments: Mapping[str, Any], previous: str = "") -> tuple[str, ...]:
-    """What could explain how a call ends, most general first; at most ten, the same for the same shape."""
-    found = [f"keys={','.join(sorted(arguments))[:80]}"] if arguments else []
-    for name in sorted(arguments)[:_MOST_ARGUMENTS]:
-        found += _argument(name[:30], arguments[name])
+    """What could explain how a call ends, most general first; at most ten, the same for the same shape. Every feature is
+    text that any database takes, whatever the arguments hold."""
+    named = {str(name): value for name, value in arguments.items()}
+    found = [f"keys={','.join(sorted(named))[:80]}"] if named else []
+    for name in sorted(named)[:_MOST_ARGUMENTS]:
+        found += _argument(name[:30], named[name])
     if previous:
         found.append(f"after={previous[:60]}")
-    return tuple(found[:_MOST_FEATURES])
+    return tuple(plain(feature) for feature in found[:_MOST_FEATURES])
 
 
 def _argument(name: str, value: Any) -> list[str]:

@@ -19,6 +19,7 @@ from ..store.heuristics import (
     active_set,
     add_audit,
     lock_sequence,
+    placed_heuristics,
     read_cells,
     read_heuristics,
     read_set,
@@ -31,7 +32,7 @@ from ..types.base import Value
 from ..types.errors import NotFound, UsageError
 from .cells import Cells
 from .learner import register_for, write_changes
-from .life import Register, mark
+from .life import Register, cell_of, mark
 
 _WAITING = (Stage.AWAITING_APPROVAL, Stage.CANDIDATE)
 
@@ -77,7 +78,7 @@ class Control:
             acted = found.stage.acts
             register.move(found, Stage.REJECTED, f"rejected by {by}")
             if acted:
-                mark(cells, found, acting=False)
+                register.release(found, cells)
 
         return await self._decide(heuristic_id, decide)
 
@@ -89,7 +90,8 @@ class Control:
                 raise NotFound(f"there is no heuristic {heuristic_id!r}", remedy="`hermes learning show` lists them")
             cells = Cells(lambda keys: read_cells(connection, keys))
             now = self._clock()
-            register = register_for(connection, [found], self._settings, "", now)
+            beside = placed_heuristics(connection, found.model, (found.family,))
+            register = register_for(connection, beside, self._settings, "", now)
             decide(register, found, cells)
             write_changes(connection, register, "", now)
             write_cells(connection, cells.changed())
@@ -114,15 +116,17 @@ class Control:
         now, cause = self._clock(), f"rolled back from set {current.version} to set {target.version}"
         stopped = sorted(set(current.members) - set(target.members))
         again = sorted(set(target.members) - set(current.members))
-        found = read_heuristics(connection, [*stopped, *again])
+        found = read_heuristics(connection, [*stopped, *target.members])
+        kept = {cell_of(found[name]) for name in target.members}
         cells = Cells(lambda keys: read_cells(connection, keys))
         set_value(connection, "active_set", target.version)
         for name in (*stopped, *again):
             heuristic = found[name]
-            stage = Stage.RETIRED if name in stopped else Stage.TRUSTED
+            stage = Stage.RETIRED if name in stopped else _stage_in(connection, heuristic)
             changed = msgspec.structs.replace(heuristic, stage=stage, updated_at=now)
             save_heuristic(connection, changed)
-            mark(cells, changed, acting=stage.acts)
+            if stage.acts or cell_of(changed) not in kept:
+                mark(cells, changed, acting=stage.acts)
             add_audit(connection, _entry(heuristic, stage, cause, target.version, now))
         write_cells(connection, cells.changed())
         return RolledBack(
@@ -150,7 +154,8 @@ class Control:
             now = self._clock()
             rows = connection.run("SELECT id FROM heuristics WHERE model = ? AND stage <> 'retired'", (model,))
             found = read_heuristics(connection, [row[0] for row in rows])
-            cells = int(connection.run("SELECT COUNT(*) FROM cells WHERE model = ?", (model,))[0][0])
+            own = "FROM cells WHERE model = ? AND subject NOT LIKE ?"
+            cells = int(connection.run(f"SELECT COUNT(*) {own}", (model, "prior:%"))[0][0])
             if not found and not cells:
                 raise NotFound(f"nothing was learned about the model {model!r}", remedy="`hermes learning show`")
             members = [name for name in active_set(connection).members if name not in found]
@@ -158,7 +163,7 @@ class Control:
             for heuristic in found.values():
                 save_heuristic(connection, msgspec.structs.replace(heuristic, stage=Stage.RETIRED, updated_at=now))
                 add_audit(connection, _entry(heuristic, Stage.RETIRED, f"reset of {model}", version, now))
-            connection.run("DELETE FROM cells WHERE model = ? AND subject NOT LIKE 'prior:%'", (model,))
+            connection.run(f"DELETE {own}", (model, "prior:%"))
             connection.run("DELETE FROM watches WHERE model = ?", (model,))
             return len(found), cells
 
@@ -167,6 +172,16 @@ class Control:
     def _hold(self, connection: Connection) -> None:
         """Keep learners off until the commit; no place in their sequence is used up."""
         set_value(connection, "sequence", lock_sequence(connection, self._database.backend) - 1)
+
+
+def _stage_in(connection: Connection, heuristic: Heuristic) -> Stage:
+    """The stage in which a heuristic acted last: what was on probation is not trusted because a set came back."""
+    rows = connection.run(
+        "SELECT became FROM heuristic_audit WHERE heuristic_id = ? AND became IN ('probation', 'trusted')"
+        " ORDER BY seq DESC LIMIT 1",
+        (heuristic.id,),
+    )
+    return Stage(rows[0][0]) if rows else Stage.PROBATION
 
 
 def _entry(heuristic: Heuristic, stage: Stage, cause: str, version: int, at: float) -> AuditEntry:

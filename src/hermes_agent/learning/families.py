@@ -18,7 +18,17 @@ from functools import lru_cache
 import msgspec
 
 from ..store.database import Connection
-from ..store.families import Centroid, Family, clean_name, count_task, family_by_id, mixed, resolved, save_family
+from ..store.families import (
+    Centroid,
+    Family,
+    clean_name,
+    count_task,
+    family_by_id,
+    mixed,
+    read_families,
+    resolved,
+    save_family,
+)
 from ..types.base import Value
 from ..types.ids import ALPHABET
 from .vocabulary import ACTS, FIELDS, SILENT
@@ -38,7 +48,7 @@ _KEY = re.compile(r'"([A-Za-z_]\w{0,40})"\s*:')
 _ADDRESS = re.compile(r"\bhttps?://\S+|[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{1,64}")
 _PATH = re.compile(r"(?<!\w)[\w.~-]{0,100}/[\w./~-]*|\b[\w-]{1,100}\.[a-z][a-z0-9]{0,4}\b")
 _SUFFIX = re.compile(r"\w(\.[A-Za-z][A-Za-z0-9]{0,4})$")
-_WORD = re.compile(r"[A-Za-z][A-Za-z_']*")
+_WORD = re.compile(r"[^\W\d_](?:[^\W\d]|')*")
 _NOWHERE: dict[int, float] = {}
 _SENTENCE_ENDS = frozenset(".?!:\n")
 _ENDINGS = ("ations", "ation", "ing", "ed", "er", "ly", "ment")
@@ -103,6 +113,22 @@ class Book:
             if not entries:
                 del self._index[key]
 
+    def refresh(self, connection: Connection) -> None:
+        """Bring it up to date with the store. Centroids are large, so only those of changed families are read: every
+        change of one comes with a change of the columns that are compared here."""
+        rows = connection.run("SELECT id, name, tasks, merged_into FROM families")
+        for family in read_families(connection, [row[0] for row in rows if not self._knows(*row)]):
+            self.put(family)
+        for gone in (self._families.keys() | self._merged.keys()) - {row[0] for row in rows}:
+            self.remove(gone)
+            self._merged.pop(gone, None)
+
+    def _knows(self, family_id: str, name: str, tasks: int, merged_into: str) -> bool:
+        if merged_into:
+            return self._merged.get(family_id) == merged_into
+        known = self._families.get(family_id)
+        return known is not None and (known.name, known.tasks) == (name, tasks)
+
     def place(self, text: str) -> Placement:
         """The family of a request. The same request always founds the same family, on every replica."""
         vector = vector_of(text)
@@ -112,6 +138,13 @@ class Book:
         founded = _founded_id(vector, text)
         known = self._merged.get(founded, founded)
         return Placement(family_id=known, similarity=similarity, is_new=known not in self._families)
+
+    def named(self, name: str) -> str:
+        """The family that a caller means by a cleaned name: its id or its name, and what it was merged into."""
+        known = self._merged.get(name, name)
+        if known in self._families:
+            return known
+        return next((family.id for family in self._families.values() if family.name == name), known)
 
     def name_for(self, text: str) -> str:
         """A name made of a request's most telling words, which no family has."""
@@ -222,14 +255,14 @@ def vector_of(text: str) -> Centroid:
 
 def _without_parameters(text: str, weights: dict[int, float]) -> str:
     """`text` without calls, objects, addresses and paths; what is general about them is added to `weights`."""
-    for tool in set(_CALL.findall(text)):
+    for tool in _CALL.findall(text):
         weights[_hashed("t", tool.lower())] = _TOOL_WEIGHT
     rest = _CALL.sub(" ", text)
     for _ in range(3):
         found = _OBJECT.findall(rest)
         if not found:
             break
-        for key in {key for each in found for key in _KEY.findall(each)}:
+        for key in (key for each in found for key in _KEY.findall(each)):
             weights[_hashed("k", key.lower())] = _KEY_WEIGHT
         rest = _OBJECT.sub(" ", rest)
     rest = _ADDRESS.sub(" ", rest)
@@ -263,7 +296,7 @@ def _word_features(word: str) -> tuple[tuple[int, float], ...]:
     found: list[tuple[int, float]] = []
     if word not in _SILENT and stem not in _SILENT and len(stem) > 1:
         found.append((_hashed("w", stem), _WORD_WEIGHT))
-        found += [(_hashed("p", piece), _PIECE_WEIGHT) for piece in {stem[:_PIECE], stem[-_PIECE:]}]
+        found += [(_hashed("p", piece), _PIECE_WEIGHT) for piece in dict.fromkeys((stem[:_PIECE], stem[-_PIECE:]))]
     for mark, weight, groups in (("f", _FIELD_WEIGHT, _FIELD_OF), ("a", _ACT_WEIGHT, _ACT_OF)):
         names = groups.get(stem, ())
         found += [(_hashed(mark, name), weight / math.sqrt(len(names))) for name in names]

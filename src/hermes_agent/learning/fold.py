@@ -38,6 +38,7 @@ def fold(lesson: Lesson, cells: Cells) -> list[Finding]:
     if lesson.tainted:
         return []
     cells.fetch(_keys(lesson))
+    cells.fetch(_keys_behind(lesson, cells))
     findings: list[Finding] = []
     for mending in lesson.mendings:
         findings += _mended(lesson, mending, cells)
@@ -69,11 +70,41 @@ def wide_key(model: str, tool: str) -> CellKey:
 
 
 def _keys(lesson: Lesson) -> Iterator[CellKey]:
+    """What a lesson surely needs, so that it is read in one go."""
+    model, family = lesson.model, lesson.family
     for seen in lesson.observations:
         yield index_key(lesson, seen.tool)
-        yield wide_key(lesson.model, seen.tool)
-        yield tool_key(lesson, seen.tool)
+        yield from rate_keys(lesson, seen.tool)
         yield from (tool_key(lesson, seen.tool, feature) for feature in seen.features)
+        if seen.tries > 1 and seen.error:
+            yield from ((model, place, f"retry:{seen.tool}:{seen.error}", "") for place in (family, EVERY_FAMILY))
+    for mending in lesson.mendings:
+        yield from rate_keys(lesson, mending.then)
+        yield (model, family, f"repairs:{mending.tool}:{mending.error}", "")
+        yield (model, family, f"repair:{mending.tool}:{mending.error}", f"{mending.then}>{mending.change}")
+    for step in lesson.steps:
+        yield (model, family, f"steps:{step.tool}", "")
+        yield (model, family, f"step:{step.tool}", step.after)
+
+
+def _keys_behind(lesson: Lesson, cells: Cells) -> Iterator[CellKey]:
+    """What the first cells point to: tools that were used in place of others, and other places of a step."""
+    for tool in dict.fromkeys(seen.tool for seen in lesson.observations):
+        index = cells.get(index_key(lesson, tool), IndexCell)
+        wide = cells.get(wide_key(lesson.model, tool), WideCell)
+        for other in {**index.instead, **wide.instead}:
+            yield from rate_keys(lesson, other)
+    for tool in dict.fromkeys(step.tool for step in lesson.steps if step.after):
+        places = cells.get((lesson.model, lesson.family, f"steps:{tool}", ""), IndexCell)
+        yield from ((lesson.model, lesson.family, f"step:{tool}", after) for after in places.conditions)
+
+
+def rate_keys(lesson: Lesson, tool: str) -> Iterator[CellKey]:
+    """What the rate of a tool is made of (`ranking.rate_of`)."""
+    yield tool_key(lesson, tool)
+    yield wide_key(lesson.model, tool)
+    yield (lesson.model, lesson.family, f"prior:{tool}", "")
+    yield (lesson.model, EVERY_FAMILY, f"prior:{tool}", "")
 
 
 def _observed(lesson: Lesson, seen: Observation, cells: Cells) -> list[Finding]:
@@ -234,13 +265,15 @@ def _preferred_everywhere(lesson: Lesson, tool: str, cells: Cells) -> Iterator[F
     """A tool that fails in several families and works in none is put behind the others in a new family, too."""
     key = wide_key(lesson.model, tool)
     wide = cells.get(key, WideCell)
-    failing = [name for name, (good, bad) in wide.families.items() if bad >= _ENOUGH and good * 3 <= bad]
-    working = [name for name, (good, bad) in wide.families.items() if good >= _ENOUGH and good >= bad]
     better = max(
         (name for name, (good, tried) in wide.instead.items() if good >= _ENOUGH and good * 2 > tried),
         key=lambda name: wide.instead[name][0],
         default="",
     )
+    if not wide.acting and not better:
+        return
+    failing = [name for name, (good, bad) in wide.families.items() if bad >= _ENOUGH and good * 3 <= bad]
+    working = [name for name, (good, bad) in wide.families.items() if good >= _ENOUGH and good >= bad]
     told = f"`{tool}` fails in {len(failing)} kinds of tasks and works in {len(working)}"
     found = Finding(
         wish=Wish.ACT,

@@ -62,6 +62,7 @@ class LearnedHeuristics:
 
 
 def _family(connection: Connection, situation: Situation) -> str:
+    book = Book(read_families(connection))
     if situation.family:
-        return clean_name(situation.family)
-    return Book(read_families(connection)).place(situation.request).family_id
+        return book.named(clean_name(situation.family))
+    return book.place(situation.request).family_id

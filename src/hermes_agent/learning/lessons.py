@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ..store.codec import plain
 from ..store.lessons import Lesson, Mending, Observation, PlanStep
 from ..types.base import Value
 from ..types.tools import Effect, Label
@@ -15,6 +16,8 @@ from ..types.trace import CallStatus, Judge, RunStatus, ToolRecord, Trace
 from .context import NEVER_LEARNED, error_class, features_of
 
 _TOLD = (CallStatus.OK, CallStatus.ERROR, CallStatus.TIMEOUT)
+REPLAYED = "replay"
+"""The surface of runs that replay made itself: they are pairs of an experiment, not part of the past."""
 _SHORT = 60
 _MOST_CALLS = 200
 _MOST_MENDINGS = 30
@@ -32,9 +35,11 @@ class _Told(Value, frozen=True, kw_only=True):
 
 
 def lesson_of(trace: Trace, family: str, *, tainted: bool) -> Lesson:
-    """What a run teaches. O(trace)."""
+    """What a run teaches. O(trace). A run that replay made again was chosen, not come by: it teaches nothing."""
     told = list(_told(trace.calls[:_MOST_CALLS]))
     success, judge = success_of(trace)
+    if trace.surface == REPLAYED:
+        tainted, success = True, None
     return Lesson(
         run_id=trace.run_id,
         session_id=trace.session_id,
@@ -155,10 +160,10 @@ def _change(failed: ToolRecord, mended: ToolRecord) -> str:
     changed = [name for name in names if failed.input.get(name) != mended.input.get(name)]
     if len(changed) != 1:
         return "other arguments"
-    name = changed[0]
-    if name not in mended.input:
+    name = plain(str(changed[0]))[:30]
+    if changed[0] not in mended.input:
         return f"without {name}"
-    value = str(mended.input[name])
+    value = plain(str(mended.input[changed[0]])[:100])
     return f"{name}={value}" if len(value) <= 30 and "\n" not in value else f"another {name}"
 
 
@@ -182,6 +187,6 @@ def _steps(told: Sequence[_Told]) -> Iterator[PlanStep]:
 def _short(arguments: Mapping[str, Any]) -> dict[str, str]:
     kept = {}
     for name, value in list(arguments.items())[:6]:
-        text = str(value)
-        kept[name[:30]] = text if len(text) <= _SHORT and "\n" not in text else "…"
+        text = plain(str(value)[: _SHORT + 1])
+        kept[plain(str(name))[:30]] = text if len(text) <= _SHORT and "\n" not in text else "…"
     return kept

@@ -124,7 +124,13 @@ class Register:
                 acted = heuristic.stage.acts
                 self.move(heuristic, to, cause)
                 if acted:
-                    mark(cells, heuristic, acting=False)
+                    self.release(heuristic, cells)
+
+    def release(self, heuristic: Heuristic, cells: Cells) -> None:
+        """Let the evidence behind what acts no longer start afresh, unless something else that acts stands on it."""
+        others = (known for known in self.known.values() if known.stage.acts and known.id != heuristic.id)
+        if cell_of(heuristic) not in {cell_of(known) for known in others}:
+            mark(cells, heuristic, acting=False)
 
     def roll_back(self, cells: Cells, cause: str, good: set[str]) -> None:
         """Retire what acts here and is not among the good ones."""

@@ -10,11 +10,10 @@ from ..store.database import Connection, Database, Row
 from ..types.base import Value
 from ..types.errors import StoreDamaged
 from ..types.trace import AdviceItem, Judge
+from .lessons import REPLAYED
 
 _BATCH = 2000
 _COLUMNS = "seq, payload, success, judged_by, family"
-REPLAYED = "replay"
-"""The surface of runs that replay made itself: they are pairs of an experiment, not part of the past."""
 
 
 class Seen(Value, frozen=True, kw_only=True):
@@ -74,8 +73,8 @@ class Past:
                 place = int(rows[-1][0]) if len(rows) == _BATCH else last
 
     def _bounds(self, connection: Connection) -> tuple[int, int, list[str]]:
-        """Behind which place to begin (`+ 0` has it found by time), where to end, and the models to read in turn: a family's
-        lessons are in order of the sequence only within one model."""
+        """Behind which place to begin (`+ 0` has it found by time), where to end, and the models to read in turn: a
+        family's lessons are in order of the sequence only within one model."""
         window = self._window
         last = int(connection.run("SELECT COALESCE(MAX(seq), 0) FROM lessons")[0][0])
         after, models = 0, [window.model]

@@ -111,7 +111,7 @@ def fold_plan(lesson: Lesson, cells: Cells) -> Iterator[Finding]:
         model=lesson.model,
         family=lesson.family,
         subject=f"plan:{name}",
-        detail={"steps": [line(tool, arguments) for tool, arguments in cell.steps]},
+        detail={"steps": [_line(step, same) for step, (_, same) in zip(steps, cell.steps, strict=True)]},
         text=lesson.plan,
         cause=told,
         key=key,
@@ -121,8 +121,8 @@ def fold_plan(lesson: Lesson, cells: Cells) -> Iterator[Finding]:
 
 def _merged(cell: PlanCell, steps: list[PlanStep]) -> tuple[tuple[str, dict[str, str | None]], ...]:
     """Arguments that are the same in every run stay; the others become slots."""
-    fresh = tuple((step.tool, dict[str, str | None](step.arguments)) for step in steps)
-    if len(cell.steps) != len(fresh):
+    fresh = tuple((step.tool, {name: _digest(value) for name, value in step.arguments.items()}) for step in steps)
+    if not cell.steps:
         return fresh
     merged = []
     for (tool, known), (_, now) in zip(cell.steps, fresh, strict=True):
@@ -131,7 +131,14 @@ def _merged(cell: PlanCell, steps: list[PlanStep]) -> tuple[tuple[str, dict[str,
     return tuple(merged)
 
 
-def line(tool: str, arguments: dict[str, str | None]) -> str:
+def _digest(value: str) -> str | None:
+    return None if value == "…" else hashlib.blake2b(value.encode(), digest_size=8).hexdigest()
+
+
+def _line(step: PlanStep, same: dict[str, str | None]) -> str:
     """A step as a person and a model read it; a slot is the argument's name in braces."""
-    shown = (f"{name}={{{name}}}" if value in (None, "…") else f"{name}={value}" for name, value in arguments.items())
-    return f"{tool} {' '.join(shown)}".strip()
+    shown = (
+        f"{name}={step.arguments[name]}" if same[name] and name in step.arguments else f"{name}={{{name}}}"
+        for name in same
+    )
+    return f"{step.tool} {' '.join(shown)}".strip()

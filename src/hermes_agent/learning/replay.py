@@ -20,10 +20,8 @@ from ..types.trace import AdviceItem
 from .estimates import Comparison, Effect, Strata, Sums, Verdict, effect_of, verdict_of
 from .life import ON_TASKS
 from .past import Logged, Past, Window
+from .standing import HELD_OUT, ON_PROBATION
 
-ON_PROBATION = 0.5
-HELD_OUT = 0.1
-"""How often all trusted heuristics that are judged by tasks are held back together, by one coin."""
 _ALIKE = 1e-5
 _AFTER_FAILURE = (Kind.FUTILE_RETRY, Kind.REPAIR)
 _KEPT_FOR_RERUN = 500

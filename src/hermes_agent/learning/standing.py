@@ -12,8 +12,9 @@ from ..types.trace import AdviceItem
 from .context import error_class, features_of
 from .life import ON_TASKS
 
-_HALF = 0.5
-_HELD_OUT = 0.1
+ON_PROBATION = 0.5
+HELD_OUT = 0.1
+"""How often all trusted heuristics that are judged by tasks are held back together, by one coin."""
 _COINS = 2
 
 
@@ -51,8 +52,8 @@ class Standing:
 
     def _chance(self, heuristic: Heuristic) -> float:
         if self._widened or heuristic.stage is Stage.PROBATION:
-            return _HALF
-        return 1 - (_HELD_OUT if heuristic.kind in ON_TASKS else self._explore)
+            return ON_PROBATION
+        return 1 - (HELD_OUT if heuristic.kind in ON_TASKS else self._explore)
 
     def item(self, heuristic: Heuristic) -> AdviceItem:
         """What is recorded of the decision."""
@@ -67,7 +68,7 @@ class Standing:
 
     def applies(self, heuristic: Heuristic) -> bool:
         """Whether it acts in this run."""
-        return heuristic.id not in self._left_out and self.decided(heuristic)[0]
+        return self.decided(heuristic)[0]
 
     def opening(self) -> tuple[list[AdviceItem], list[str], list[str], ActivePlan | None]:
         """What is said at the start: decisions, hints, tools that go behind others, and the plan."""
@@ -105,11 +106,13 @@ class Standing:
         items: list[AdviceItem] = []
         steer: Steer | None = None
         for heuristic in self._heuristics:
-            if heuristic.tool != call.name or not self._speaks_of(heuristic, moment, features):
+            if heuristic.tool != call.name or heuristic.id in self._left_out:
+                continue
+            if not self._speaks_of(heuristic, moment, features):
                 continue
             items.append(self.item(heuristic))
             if steer is None and self.applies(heuristic):
-                steer = Steer(reason=_reason(heuristic), better=heuristic.better or self._better(call.name))
+                steer = Steer(reason=_reason(heuristic), better=_instead(heuristic) or self._better(call.name))
         return Ruling(steer=steer, items=tuple(items))
 
     def _speaks_of(self, heuristic: Heuristic, moment: Moment, features: tuple[str, ...]) -> bool:
@@ -152,7 +155,11 @@ class Standing:
 
     def _find(self, kind: Kind, failure: Failure) -> Heuristic | None:
         signature = _signature(failure)
-        found = (item for item in self._heuristics if item.kind is kind and item.subject == signature)
+        found = (
+            item
+            for item in self._heuristics
+            if item.kind is kind and item.subject == signature and item.id not in self._left_out
+        )
         return max(found, key=lambda item: (item.family != EVERY_FAMILY, item.confidence), default=None)
 
 
@@ -181,7 +188,14 @@ def _tool(step: str) -> str:
 def _reason(heuristic: Heuristic) -> str:
     if heuristic.kind is Kind.SKIP_STEP:
         return f"this step is skipped here: {heuristic.text}"
+    if heuristic.kind is Kind.MOVE_STEP:
+        return f"{heuristic.text}; do it after `{heuristic.better}`, where it works"
     return heuristic.text
+
+
+def _instead(heuristic: Heuristic) -> str:
+    """The tool to use in place of the one it speaks against; a step that moves stays itself."""
+    return "" if heuristic.kind is Kind.MOVE_STEP else heuristic.better
 
 
 def worded(heuristic: Heuristic) -> str:

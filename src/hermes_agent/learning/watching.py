@@ -50,6 +50,8 @@ def watch(
     good = set(read_set(connection, guard.known_good).members)
     cause = f"rolled back: success fell below the baseline measured with set {guard.known_good}"
     register.roll_back(cells, cause, good)
+    if not register.rolled_back:
+        return (f"{family}: success fell below its baseline; the set is frozen, so nothing was taken back",)
     return (f"{family}: {cause} (`hermes learning audit` says what was retired)",)
 
 

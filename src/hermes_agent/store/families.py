@@ -119,9 +119,13 @@ def mixed(first: Centroid, first_weight: float, second: Centroid, second_weight:
     return {key: round(weight, 5) for key, weight in strongest}
 
 
-def read_families(connection: Connection) -> list[Family]:
-    """All of them, the merged ones too."""
-    return [_family(row) for row in connection.run(f"SELECT {_COLUMNS} FROM families ORDER BY id")]
+def read_families(connection: Connection, ids: Sequence[str] | None = None) -> list[Family]:
+    """All of them, the merged ones too; or those with these ids."""
+    if ids is None:
+        return [_family(row) for row in connection.run(f"SELECT {_COLUMNS} FROM families ORDER BY id")]
+    asked = ((f"id IN ({', '.join('?' * len(part))})", part) for part in in_batches(ids, 500))
+    each = (connection.run(f"SELECT {_COLUMNS} FROM families WHERE {where}", part) for where, part in asked)
+    return [_family(row) for rows in each for row in rows]
 
 
 def family_by_id(connection: Connection, family_id: str) -> Family | None:

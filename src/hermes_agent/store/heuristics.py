@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -25,8 +26,8 @@ _COLUMNS = (
 _UPSERT = (
     f"INSERT INTO heuristics ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
     " ON CONFLICT (id) DO UPDATE SET stage = excluded.stage, confidence = excluded.confidence,"
-    " text = excluded.text, detail = excluded.detail, source = excluded.source, evidence = excluded.evidence, updated_at = excluded.updated_at,"
-    " applied_at = excluded.applied_at"
+    " text = excluded.text, detail = excluded.detail, source = excluded.source, evidence = excluded.evidence,"
+    " updated_at = excluded.updated_at, applied_at = excluded.applied_at"
 )
 _AUDIT = (
     "INSERT INTO heuristic_audit (seq, heuristic_id, kind, model, family, was, became, cause, run_id, evidence,"
@@ -36,6 +37,7 @@ _SAVE_CELL = (
     "INSERT INTO cells (model, family, subject, condition, payload) VALUES (?, ?, ?, ?, ?)"
     " ON CONFLICT (model, family, subject, condition) DO UPDATE SET payload = excluded.payload"
 )
+_MOST_CELLS = 128
 EVERY_FAMILY = "*"
 """The family of what holds in all families."""
 
@@ -145,6 +147,11 @@ def value_of(connection: Connection, name: str) -> int:
     return int(connection.run("SELECT value FROM learning WHERE id = ?", (name,))[0][0])
 
 
+def values_of(connection: Connection) -> dict[str, int]:
+    """All counters and switches of learning."""
+    return {row[0]: int(row[1]) for row in connection.run("SELECT id, value FROM learning")}
+
+
 def set_value(connection: Connection, name: str, value: int) -> None:
     """Change a counter or switch."""
     connection.run("UPDATE learning SET value = ? WHERE id = ?", (value, name))
@@ -153,19 +160,23 @@ def set_value(connection: Connection, name: str, value: int) -> None:
 def read_cells(connection: Connection, keys: Iterable[CellKey]) -> dict[CellKey, str]:
     """The stored cells among `keys`."""
     found: dict[CellKey, str] = {}
-    by_place: dict[tuple[str, str], list[CellKey]] = {}
-    for key in dict.fromkeys(keys):
-        by_place.setdefault(key[:2], []).append(key)
-    for (model, family), wanted in by_place.items():
-        for part in in_batches(wanted, 200):
-            marks = ", ".join("(?, ?)" for _ in part)
-            rows = connection.run(
-                "SELECT subject, condition, payload FROM cells WHERE model = ? AND family = ?"
-                f" AND (subject, condition) IN (VALUES {marks})",
-                (model, family, *(text for key in part for text in key[2:])),
-            )
-            found.update({(model, family, row[0], row[1]): row[2] for row in rows})
+    for part in in_batches(list(dict.fromkeys(keys)), _MOST_CELLS):
+        wanted = list(part)
+        # A few sizes of statements only, so that engines prepare each once.
+        wanted += wanted[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))
+        rows = connection.run(_read_cells(len(wanted)), [text for key in wanted for text in key])
+        found.update({(row[0], row[1], row[2], row[3]): row[4] for row in rows})
     return found
+
+
+@lru_cache(maxsize=16)
+def _read_cells(count: int) -> str:
+    """A join, because engines look up each of its rows in the index; a list of pairs they compare with every cell."""
+    marks = ", ".join(["(?, ?, ?, ?)"] * count)
+    return (
+        f"SELECT model, family, subject, condition, payload FROM (VALUES {marks}) wanted JOIN cells"
+        " ON model = column1 AND family = column2 AND subject = column3 AND condition = column4"
+    )
 
 
 def write_cells(connection: Connection, cells: Mapping[CellKey, str]) -> None:
@@ -248,6 +259,12 @@ def read_set(connection: Connection, version: int) -> HeuristicSet:
     if not rows:
         raise NotFound(f"there is no heuristic set {version}", remedy="`hermes learning sets` lists them")
     return _set(rows[0])
+
+
+def changed_since(connection: Connection, audit: int) -> list[str]:
+    """The heuristics that changed behind a place in the audit log."""
+    rows = connection.run("SELECT DISTINCT heuristic_id FROM heuristic_audit WHERE seq > ?", (audit,))
+    return [row[0] for row in rows]
 
 
 def active_set(connection: Connection) -> HeuristicSet:
@@ -337,7 +354,9 @@ class Heuristics:
         return await self.database.read(unit)
 
 
+@lru_cache(maxsize=4096)
 def _heuristic(row: Row) -> Heuristic:
+    """A row as a value, made once for as long as the row stays the same: every lesson reads those of its family."""
     return Heuristic(
         id=row[0],
         kind=Kind(row[1]),

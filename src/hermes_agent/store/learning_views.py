@@ -169,17 +169,16 @@ def pairs(connection: Connection, *, family: str = "", model: str = "") -> list[
 
 def recent_runs(connection: Connection, *, family: str = "", model: str = "", limit: int) -> list[RunPoint]:
     """The latest runs of a family, on a model, or of all, oldest first."""
-    tail = " ORDER BY seq DESC LIMIT ?"
-    if not family and not model:
-        rows: Iterable[Row] = connection.run(f"SELECT {_POINT} FROM learning_runs{tail}", (limit,))
+
+    def latest(where: str, *params: str) -> list[Row]:
+        sql = f"SELECT {_POINT} FROM learning_runs {where} ORDER BY seq DESC LIMIT ?"
+        return connection.run(sql, (*params, limit))
+
+    if not family:
+        rows = latest("WHERE model = ?", model) if model else latest("")
     else:
-        each = (
-            connection.run(
-                f"SELECT {_POINT} FROM learning_runs WHERE family = ? AND model = ?{tail}",
-                (pair.family, pair.model, limit),
-            )
-            for pair in pairs(connection, family=family, model=model)
-        )
+        places = pairs(connection, family=family, model=model)
+        each = (latest("WHERE family = ? AND model = ?", one.family, one.model) for one in places)
         rows = list(heapq.merge(*each, key=_newest_first))[:limit]
     return [_point(row) for row in rows][::-1]
 

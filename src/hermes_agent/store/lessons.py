@@ -96,7 +96,11 @@ class Lesson(Value, frozen=True, kw_only=True):
 
 def ascii_json(value: Any) -> str:
     """A value as JSON that every database takes."""
-    return json.dumps(msgspec.to_builtins(value), separators=(",", ":"))
+    try:
+        text = msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        text = "\ud800"
+    return text if text.isascii() else json.dumps(msgspec.to_builtins(value), separators=(",", ":"))
 
 
 def add_lesson(connection: Connection, lesson: Lesson, seq: int, owner: str) -> None:
@@ -143,14 +147,15 @@ def add_judgement(connection: Connection, lesson: Lesson, seq: int, at: float) -
 def lesson_of(connection: Connection, run_id: str) -> Lesson | None:
     """What was learned from a run, with the latest judgement."""
     rows = connection.run(f"SELECT {_COLUMNS} FROM lessons WHERE run_id = ?", (run_id,))
-    return _lesson(rows[0]) if rows else None
+    return _lesson(rows[0]) if rows and rows[0][0] else None
 
 
 def read_lessons(
     connection: Connection, *, after: int = 0, limit: int = 1000, family: str = "", model: str = "", since: float = 0.0
 ) -> list[tuple[int, Lesson]]:
-    """Lessons behind a place in the sequence, oldest first, each with its place."""
-    where: list[str] = ["seq > ?"]
+    """Lessons behind a place in the sequence, oldest first, each with its place; without those whose session was
+    erased, of which only the figures are left."""
+    where: list[str] = ["seq > ?", "payload <> ''"]
     params: list[str | float] = [after]
     for column, value in (("family", family), ("model", model)):
         if value:

@@ -178,6 +178,7 @@ class Sessions:
             " WHERE session_id = ?",
             (session_id,),
         )
+        connection.run("UPDATE lessons SET payload = '' WHERE session_id = ?", (session_id,))
         connection.run("DELETE FROM prefixes WHERE fingerprint NOT IN (SELECT fingerprint FROM prefix_epochs)")
         self._database.backend.forget(connection, session_id)
 

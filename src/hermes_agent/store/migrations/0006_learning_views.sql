@@ -5,6 +5,7 @@
 CREATE INDEX lessons_by_day ON lessons (
     ((CAST(at AS BIGINT) - CASE WHEN CAST(at AS BIGINT) > at THEN 1 ELSE 0 END) / 86400 * 86400), family, model
 );
+CREATE INDEX lessons_by_model ON lessons (model, seq);
 CREATE INDEX lessons_by_outcome ON lessons (family, model, success, calls);
 CREATE INDEX lessons_by_seconds ON lessons (family, model, success, seconds);
 CREATE INDEX heuristic_audit_by_change ON heuristic_audit (was, became);

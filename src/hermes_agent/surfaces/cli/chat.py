@@ -104,7 +104,8 @@ def _room(app: App, start: Start, console: Console, progress: Progress) -> Room:
 
 
 async def _enter(room: Room, start: Start) -> None:
-    """Go on where the session was: its last exchange is shown."""
+    """Say what waits for the user, and go on where the session was: its last exchange is shown."""
+    await room.checkpoints.tell()
     if not start.session:
         return
     session = await room.app.store.sessions.get(start.session)

@@ -19,6 +19,8 @@ from .judge import judged, show_judgement
 from .status import read_status, show_status
 from .tools import described
 from .transcript import Reader
+from .why_page import Page
+from .why_receipt import receipt_of
 
 _LISTED = 10
 _COMMAND = re.compile(r"/[a-z]*(\s|$)")
@@ -62,6 +64,15 @@ class SlashCommands:
             ),
             "/good": SlashCommand(argument="[WHY]", summary="the last answer was right; learn from it", act=self._good),
             "/bad": SlashCommand(argument="[WHY]", summary="the last answer was wrong; learn from it", act=self._bad),
+            "/why": SlashCommand(argument="[RUN]", summary="the receipt of the last run", act=self._why),
+            "/approve": SlashCommand(
+                argument="[ID]",
+                summary="let something learned act; lists what waits",
+                act=self._room.checkpoints.approve,
+            ),
+            "/reject": SlashCommand(
+                argument="ID", summary="refuse something learned for good", act=self._room.checkpoints.reject
+            ),
             "/retry": SlashCommand(argument="", summary="say the last message again", act=self._retry),
             "/exit": SlashCommand(argument="", summary="leave (also Ctrl-D)", act=self._exit),
         }
@@ -199,6 +210,14 @@ class SlashCommands:
         if last is None:
             raise UsageError("nothing was answered yet")
         show_judgement(await judged(room.app, last.run_id, good=good, reason=reason), room.console)
+
+    async def _why(self, argument: str) -> None:
+        room = self._room
+        last = None if room.session is None else await last_finished(room.app.store, room.session.id)
+        if not argument and last is None:
+            raise UsageError("nothing was answered yet")
+        run = await room.app.store.runs.get(argument or (last.run_id if last else ""))
+        Page(room.console).show(await receipt_of(room.app, run))
 
     async def _exit(self, argument: str) -> None:
         raise Leave

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ...app import App
 from ...runtime.engine import Finished
 from ...safety.approvals import Approver, Nobody
+from ...store.forks import own_events
 from ...store.runs import Run
 from ...store.sessions import Session
 from ...types.base import Value
 from ...types.errors import HermesError
-from ...types.events import InboxMode, UserMessage
+from ...types.events import InboxMode, Recorded, UserMessage
 from ...types.text import one_line
 from ...types.trace import RunStatus
 from .answers import EXIT_CODES, show_answer
+from .chat_learning import Checkpoints
 from .console import Console
 from .driving import say_when_waiting
 from .opening import check_workspace
 from .progress import Progress
+from .why_learning import learned_line
 
 
 class Seat(Value, frozen=True, kw_only=True):
@@ -44,6 +47,7 @@ class Room:
         self.seat = seat
         self.console = console
         self.progress = progress
+        self.checkpoints = Checkpoints(app, console)
         self.approver: Approver = Nobody()
         self.session: Session | None = None
         self.changed: Callable[[], None] = lambda: None
@@ -161,6 +165,7 @@ class Room:
                 finished = await engine.answer(self.session, item, self.approver, self._deliver)
             if finished is not None and finished.run_id not in self._shown:
                 await self._deliver(finished)
+            await self.checkpoints.tell()
         except HermesError as error:
             self.code = error.exit_code
             self.console.fail(error)
@@ -170,14 +175,16 @@ class Room:
     async def _deliver(self, finished: Finished) -> None:
         self._shown.add(finished.run_id)
         self.code = max(self.code, EXIT_CODES[finished.result.status])
-        request = await self._request_from_elsewhere(finished.run_id)
+        events = await self.app.store.journal.run_events(finished.run_id)
+        request = self._request_from_elsewhere(events)
         if request:
             self.console.note(f"the answer to a message from another terminal ({one_line(request, 80)}):", "yellow")
         await show_answer(self.app, finished, self.console, self.progress)
         if finished.result.status is RunStatus.DONE:
             self.progress.end_text()
+        if learned := learned_line(own_events(events), "/why"):
+            self.console.note(learned)
 
-    async def _request_from_elsewhere(self, run_id: str) -> str:
-        events = [entry.event for entry in await self.app.store.journal.run_events(run_id)]
-        said = [event for event in events if isinstance(event, UserMessage)]
+    def _request_from_elsewhere(self, events: Sequence[Recorded]) -> str:
+        said = [entry.event for entry in events if isinstance(entry.event, UserMessage)]
         return said[0].text if said and said[0].inbox_id not in self._ours else ""

@@ -14,6 +14,7 @@ from ...app import App, Parts
 from ...harness.options import examine_options
 from ...runtime.engine import Finished
 from ...safety.approvals import AlwaysYes
+from ...store.forks import own_events
 from ...store.sessions import Session
 from ...types.base import Value
 from ...types.errors import UsageError
@@ -27,6 +28,7 @@ from .options import directory_option, json_option, model_options, yes_option
 from .progress import Progress
 from .resuming import resume_others
 from .stopping import INTERRUPTED, CtrlC
+from .why_learning import learned_line
 
 
 class Task(Value, frozen=True, kw_only=True):
@@ -137,6 +139,8 @@ async def _answer(app: App, task: Task, session: Session, message: str, console:
             print_json({**report(finished, events), **check_report(check_of(events))})
         else:
             await show_answer(app, finished, console, progress)
+            if learned := learned_line(own_events(events), f"hermes why {finished.run_id}"):
+                console.note(learned)
 
     try:
         finished = await app.engine.answer(session, message, AlwaysYes() if task.yes else person, deliver)

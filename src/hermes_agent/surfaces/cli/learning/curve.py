@@ -1,4 +1,4 @@
-"""`hermes learning curve`: success over time, the fitted curve and the moments of learning, in a table and in a plot."""
+"""`hermes learning curve`: success over time, the fitted curve and the moments of learning, as table and plot."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def command(
     """How success, time, error recovery and reuse developed over runs, fitted to a - (a - i) * exp(-r n)."""
     beside = _reference(reference)
     if plot is not None:
-        _check_target(plot, replace=force)
+        check_target(plot, replace=force)
 
     async def work() -> None:
         console = Console()
@@ -96,9 +96,12 @@ def _reference(domain: str) -> Reference | None:
     return references()[domain]
 
 
-def _check_target(plot: Path, *, replace: bool) -> None:
+def check_target(plot: Path, *, replace: bool) -> None:
+    """Refuse at once what would only fail, or cost a file, after the drawing."""
     if plot.suffix.lower() not in _SUFFIXES:
         raise UsageError(f"{plot} is neither .png nor .svg", remedy="give the file one of these endings")
+    if not plot.parent.is_dir():
+        raise UsageError(f"there is no folder {plot.parent}", remedy="make it, or choose another file")
     if plot.exists() and not replace:
         raise UsageError(f"{plot} exists already", remedy="choose another name, or replace it with --force")
 

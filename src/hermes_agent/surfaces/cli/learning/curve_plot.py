@@ -30,7 +30,7 @@ def draw(found: Found, target: Path) -> None:
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     _success(above, found)
     below.plot([n + 1 for n, _ in found.curves.entropy], [bits for _, bits in found.curves.entropy], color="tab:purple")
-    below.set_ylabel("entropy of plans, bits")
+    below.set_ylabel("entropy, bits")
     below.set_xlabel("run")
     below.set_ylim(bottom=0)
     for axes in (above, below):
