@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import multiprocessing
 import random
 import tempfile
@@ -28,6 +29,7 @@ from benchmarks.learning.stats import Results, TaskRecord, recorded
 from benchmarks.learning.thompson import Thompson
 from benchmarks.learning.world import World, habits_of, pool_of, sequence
 from hermes_agent.agent import Agent
+from hermes_agent.config.settings import LimitSettings
 from hermes_agent.learning.advisor import LearnedAdvisor
 from hermes_agent.store.heuristics import Stage
 from hermes_agent.tools.tool import Tool
@@ -37,7 +39,7 @@ from hermes_agent.types.trace import Judge, Outcome, ToolRecord, Trace
 
 MEMORY = Path("/dev/shm")
 _RESERVOIR = 60
-_TOGETHER = 3
+_TOGETHER = 5
 _WORKERS = 2
 
 
@@ -164,9 +166,13 @@ class Watching:
 
 
 def configuration(learns: bool, more: str = "") -> str:
-    """The settings of an arm. One retry of a call by the harness, so that its waits stay short."""
+    """The settings of an arm: as installed, but with short waits before retries where that can be set, and with one
+    retry of a call, two of a request, where it cannot."""
+    limits = (
+        {"retry_wait": 0.001} if "retry_wait" in LimitSettings.__struct_fields__ else {"call_retries": 1, "retries": 2}
+    )
     mode = "on" if learns else "off"
-    return f'sandbox: {{kind: none}}\nlimits: {{call_retries: 1}}\nlearning: {{mode: "{mode}"{more}}}\n'
+    return f'sandbox: {{kind: none}}\nlimits: {json.dumps(limits)}\nlearning: {{mode: "{mode}"{more}}}\n'
 
 
 def coin(*parts: object) -> int:

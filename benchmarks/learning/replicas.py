@@ -129,9 +129,7 @@ def compared(engine: str, url: str, home: Path, url_alone: str, home_alone: Path
         reached=not wrong,
     )
     missed = uncounted(ours, PROCESSES * EACH)
-    yield Figure(
-        what=f"calls not counted exactly once, {engine}", measured=str(missed), goal="0", reached=missed == 0
-    )
+    yield Figure(what=f"calls not counted exactly once, {engine}", measured=str(missed), goal="0", reached=missed == 0)
     yield no_goal(f"{PROCESSES} processes, {engine}", seconds, "s")
     yield no_goal(f"one process, {engine}", one, "s")
 

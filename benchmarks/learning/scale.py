@@ -1,6 +1,6 @@
 """Learning with a million runs behind it: what advice and lessons cost then, and what the commands do.
 
-`python -m benchmarks.learning.scale [--traces N] [--postgres] [--json]`. Stores are made once, in `.bench/learning/scale`
+`python -m benchmarks.learning.scale [--traces N] [--postgres] [--json]`. Stores are made once, in `.bench/learning`
 (a few minutes and three gigabytes for a million), and used again; with `--postgres` they are made in a server of their
 own each time. Exits with 1 when a goal is missed.
 

@@ -102,6 +102,7 @@ def test_what_waits_is_said_once_and_answered_in_the_chat(hermes: Hermes) -> Non
 
 @pytest.mark.req("H10")
 def test_many_that_wait_do_not_flood_the_chat(rig: Rig, capsys: pytest.CaptureFixture[str]) -> None:
+    rig.configure(learning={"mode": "on"})
     agent = rig.agent([saying("ok")])
 
     def unit(connection: Connection) -> None:

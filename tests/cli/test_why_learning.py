@@ -134,7 +134,7 @@ def backing(one: Heuristic) -> Backing:
 
 @pytest.mark.req("B3", "H6")
 def test_a_receipt_tells_everything(rig: Rig, capsys: pytest.CaptureFixture[str]) -> None:
-    rig.configure(learning={"explore": 0.0})
+    rig.configure(learning={"mode": "on", "explore": 0.0})
     turns = [
         calling(call("parse", path="a.csv")),
         calling(call("parse", path="a.csv")),
@@ -230,7 +230,7 @@ def shown_on_terminal(found: Receipt) -> list[str]:
 
 @pytest.mark.req("B3")
 def test_hostile_texts_and_a_narrow_terminal(rig: Rig) -> None:
-    rig.configure(learning={"explore": 0.0})
+    rig.configure(learning={"mode": "on", "explore": 0.0})
     agent = rig.agent([saying("ok")])
     nasty = "\x1b]0;owned\x07 use\nthis \u202e now " + "very long " * 30
     plan = heuristic("hplan", Kind.WORKFLOW, "plan:y", nasty, detail={"steps": ["load a", "write\x1b[2J b"]})
@@ -252,6 +252,7 @@ def test_hostile_texts_and_a_narrow_terminal(rig: Rig) -> None:
 
 
 def test_a_run_before_anything_was_learned(rig: Rig) -> None:
+    rig.configure(learning={"mode": "on"})
     agent = rig.agent([saying("hi")])
     run = agent.run("rename the pictures by date").run_id
     part = receipt(agent, run).learning

@@ -41,6 +41,7 @@ TABLES = {
     "session_values": RUNS,
     "sessions": RUNS,
     "tool_calls": RUNS * STEPS,
+    "watches": 0,
 }
 Journal = dict[str, list[Recorded]]
 

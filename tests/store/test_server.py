@@ -103,5 +103,5 @@ def test_a_deadlock_is_resolved_by_running_once_more(server_store: Store, postgr
     for thread in threads:
         thread.join()
     assert [asyncio.run(server_store.sessions.get(session)).runs for session in (first, second)] == [2, 2]
-    assert len(tries) == 3
+    assert len(tries) >= 3, "one more when the loser is back before the winner has woken, and they meet again"
     other.close()

@@ -83,7 +83,7 @@ async def recorded_run(store: Store) -> tuple[str, str, float]:
 @pytest.mark.req("L1", "H5", "R10")
 def test_a_trace_has_every_step_and_a_summary(store: Store) -> None:
     async def scenario() -> None:
-        run_id, session_id, _ = await recorded_run(store)
+        run_id, session_id, start = await recorded_run(store)
         fetch = ToolRecord(
             tool="fetch",
             input={"url": "x"},
@@ -94,6 +94,7 @@ def test_a_trace_has_every_step_and_a_summary(store: Store) -> None:
             run_id=run_id,
             call_id="c2",
             effect=Effect.ONCE,
+            digest="d2",
         )
         read = ToolRecord(
             tool="read_file",
@@ -103,6 +104,7 @@ def test_a_trace_has_every_step_and_a_summary(store: Store) -> None:
             latency_ms=250.0,
             run_id=run_id,
             call_id="c1",
+            digest="d1",
         )
         steps = (
             Step(step_id=0, type=StepType.THOUGHT, content="First I look.", timestamp=1.0),
@@ -153,6 +155,8 @@ def test_a_trace_has_every_step_and_a_summary(store: Store) -> None:
                 tools_used=("read_file", "fetch"),
                 was_successful=True,
             ),
+            surface="cli",
+            started_at=start,
         )
         assert msgspec.json.decode(msgspec.json.encode(trace), type=Trace) == trace
         assert await store.traces.tool_history(session_id) == [fetch, read]
@@ -199,6 +203,8 @@ def test_a_run_under_way_has_a_trace_too(store: Store) -> None:
             summary=ExecutionSummary(
                 total_steps=0, tool_calls_count=0, error_count=0, total_time=0.0, tools_used=(), was_successful=False
             ),
+            surface="cli",
+            started_at=run.started_at,
         )
 
     asyncio.run(scenario())

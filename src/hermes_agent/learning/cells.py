@@ -11,8 +11,8 @@ from typing import TypeVar
 
 import msgspec
 
-from ..store.heuristics import CellKey
-from ..store.lessons import ascii_json
+from ..store.heuristics import EVERY_FAMILY, CellKey
+from ..store.lessons import Lesson, ascii_json
 from ..types.base import Value
 from .evidence import CallEvidence, Rate, TaskEvidence
 
@@ -112,6 +112,10 @@ class WideCell(Value, frozen=True, kw_only=True):
         families = {**self.families, family: (good + worked, bad + (not worked))}
         return msgspec.structs.replace(self, families=families, rate=self.rate.seen(worked=worked))
 
+    def restored(self, family: str, tasks: int) -> WideCell:
+        """The tool works again in a family: what it did there before counts no more."""
+        return msgspec.structs.replace(self, families={**self.families, family: (tasks, 0)})
+
     def used_instead(self, tool: str, *, worked: bool) -> WideCell:
         """As in one family."""
         good, tried = self.instead.get(tool, (0, 0))
@@ -141,6 +145,21 @@ class TaskCell(Value, frozen=True, kw_only=True):
     """What the coin of one heuristic has shown."""
 
     evidence: TaskEvidence = TaskEvidence()
+
+
+def tool_key(lesson: Lesson, tool: str, condition: str = "") -> CellKey:
+    """Where a tool's evidence lies."""
+    return (lesson.model, lesson.family, f"tool:{tool}", condition)
+
+
+def index_key(lesson: Lesson, tool: str) -> CellKey:
+    """Where a tool's conditions and alternatives lie."""
+    return (lesson.model, lesson.family, f"index:{tool}", "")
+
+
+def wide_key(model: str, tool: str) -> CellKey:
+    """Where a tool's evidence over all families lies."""
+    return (model, EVERY_FAMILY, f"tool:{tool}", "")
 
 
 class Cells:

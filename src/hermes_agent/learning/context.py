@@ -44,7 +44,8 @@ def error_class(error: str, text: str = "") -> str:
     """The class of a failure: what the tool called it, or what kind of trouble its text speaks of."""
     given = plain(error[:400]).strip().lower()
     if given not in _GENERIC:
-        return next((name for name, pattern in _CLASSES if name in NEVER_LEARNED and pattern.search(given)), given[:40])
+        excused = (name for name, pattern in _CLASSES if name in NEVER_LEARNED and pattern.search(given))
+        return next(excused, given[:40])
     head = text[:400]
     return next((name for name, pattern in _CLASSES if pattern.search(head)), given or "error")
 

@@ -13,17 +13,17 @@ from itertools import combinations
 import msgspec
 
 from ..store.heuristics import EVERY_FAMILY, CellKey, Kind
-from ..store.lessons import Lesson, Mending, Observation
-from .cells import Cells, IndexCell, ToolCell, WideCell
+from ..store.lessons import Lesson, Observation
+from .cells import Cells, IndexCell, ToolCell, WideCell, index_key, tool_key, wide_key
 from .evidence import RESTORE, chance_better
 from .findings import Finding, Wish, confidence_of, counted, may_act, where
 from .plans import fold_plan, fold_steps
 from .ranking import best_instead, rate_of
+from .recovery import fold_mending, fold_retry
 
 _FAMILY_WEIGHT = 0.5
 _SINGLE_WEIGHT = 0.4
 _PAIR_WEIGHT = 0.1
-_WIDE_RETRY_WEIGHT = 0.4
 _NOTED = 5.0
 _SURE = 0.95
 _UNSURE = 0.7
@@ -41,32 +41,17 @@ def fold(lesson: Lesson, cells: Cells) -> list[Finding]:
     cells.fetch(_keys_behind(lesson, cells))
     findings: list[Finding] = []
     for mending in lesson.mendings:
-        findings += _mended(lesson, mending, cells)
+        findings += fold_mending(lesson, mending, cells)
     for observation in lesson.observations:
         findings += _observed(lesson, observation, cells)
         if observation.tries > 1:
-            findings += _retried(lesson, observation, cells)
+            findings += fold_retry(lesson, observation, cells)
     for tool in dict.fromkeys(observation.tool for observation in lesson.observations):
         findings += _preferred(lesson, tool, cells)
         findings += _preferred_everywhere(lesson, tool, cells)
     findings += fold_steps(lesson, cells)
     findings += fold_plan(lesson, cells)
     return findings
-
-
-def tool_key(lesson: Lesson, tool: str, condition: str = "") -> CellKey:
-    """Where a tool's evidence lies."""
-    return (lesson.model, lesson.family, f"tool:{tool}", condition)
-
-
-def index_key(lesson: Lesson, tool: str) -> CellKey:
-    """Where a tool's conditions and alternatives lie."""
-    return (lesson.model, lesson.family, f"index:{tool}", "")
-
-
-def wide_key(model: str, tool: str) -> CellKey:
-    """Where a tool's evidence over all families lies."""
-    return (model, EVERY_FAMILY, f"tool:{tool}", "")
 
 
 def _keys(lesson: Lesson) -> Iterator[CellKey]:
@@ -203,6 +188,9 @@ def _works_again(lesson: Lesson, seen: Observation, condition: str, cells: Cells
     key = tool_key(lesson, seen.tool, condition)
     cell = cells.get(key, ToolCell)
     parts = tuple(condition.split(" & ")) if condition else ()
+    if not condition:
+        wide = cells.get(wide_key(lesson.model, seen.tool), WideCell)
+        cells.put(wide_key(lesson.model, seen.tool), wide.restored(lesson.family, _ENOUGH))
     for kind in (Kind.AVOID_TOOL, Kind.HINT, *((Kind.PREFER_TOOL,) if not condition else ())):
         yield Finding(
             wish=Wish.STOP,
@@ -292,77 +280,3 @@ def _preferred_everywhere(lesson: Lesson, tool: str, cells: Cells) -> Iterator[F
         yield msgspec.structs.replace(found, wish=Wish.STOP, better="")
     elif not wide.acting and better and len(failing) >= _WIDE_FAMILIES and not working:
         yield found
-
-
-def _mended(lesson: Lesson, mending: Mending, cells: Cells) -> Iterator[Finding]:
-    """After this failure that was done: an alternative to the tool, and perhaps a repair worth telling."""
-    if mending.then != mending.tool:
-        index = cells.get(index_key(lesson, mending.tool), IndexCell)
-        cells.put(index_key(lesson, mending.tool), index.used_instead(mending.then, worked=mending.worked))
-        wide = cells.get(wide_key(lesson.model, mending.tool), WideCell)
-        cells.put(wide_key(lesson.model, mending.tool), wide.used_instead(mending.then, worked=mending.worked))
-    if mending.change == "other arguments" or mending.change.startswith("another "):
-        return
-    place = (lesson.model, lesson.family, f"repairs:{mending.tool}:{mending.error}", "")
-    done = f"{mending.then}>{mending.change}"
-    index = cells.get(place, IndexCell).with_condition(done)
-    cells.put(place, index)
-    if done not in index.conditions:
-        return
-    key = (lesson.model, lesson.family, f"repair:{mending.tool}:{mending.error}", done)
-    cell = cells.get(key, ToolCell)
-    # The test is against "it fails at least half the time", so here a repair that worked counts as a failure of that.
-    cell = cell.observed(worked=not mending.worked, session=lesson.session_id, confirms=mending.worked)
-    cells.put(key, cell)
-    weight = 1 / (index.conditions[done] * (index.conditions[done] + 1))
-    evidence = cell.evidence
-    found = Finding(
-        wish=Wish.ACT,
-        kind=Kind.REPAIR,
-        model=lesson.model,
-        family=lesson.family,
-        subject=f"{mending.tool}:{mending.error}",
-        better=mending.then,
-        detail={"change": mending.change},
-        text=f"after `{mending.tool}` failed with {mending.error}, this worked {evidence.failed} of "
-        f"{evidence.failed + evidence.worked} times",
-        cause="it worked after this failure",
-        key=key,
-        confidence=confidence_of(cell, weight),
-        evidence={**counted(cell, weight), "worked": evidence.failed, "failed": evidence.worked},
-    )
-    if cell.acting and cell.evidence.e_restored() >= RESTORE:
-        yield msgspec.structs.replace(found, wish=Wish.STOP, cause="it stopped working")
-    elif not cell.acting and may_act(cell, weight):
-        yield found
-
-
-def _retried(lesson: Lesson, seen: Observation, cells: Cells) -> Iterator[Finding]:
-    """Whether trying the same again helped, for this kind of failure: in this family, and in all of them."""
-    if not seen.error:
-        return
-    subject = f"retry:{seen.tool}:{seen.error}"
-    for family, weight in ((lesson.family, _FAMILY_WEIGHT), (EVERY_FAMILY, _WIDE_RETRY_WEIGHT)):
-        key = (lesson.model, family, subject, "")
-        cell = cells.get(key, ToolCell)
-        cell = cell.observed(worked=seen.worked, session=lesson.session_id, confirms=not seen.worked)
-        cells.put(key, cell)
-        evidence = cell.evidence
-        told = f"trying `{seen.tool}` again after {seen.error} helped {evidence.worked} of "
-        told += f"{evidence.worked + evidence.failed} times"
-        found = Finding(
-            wish=Wish.ACT,
-            kind=Kind.FUTILE_RETRY,
-            model=lesson.model,
-            family=family,
-            subject=f"{seen.tool}:{seen.error}",
-            text=told,
-            cause=told,
-            key=key,
-            confidence=confidence_of(cell, weight),
-            evidence=counted(cell, weight),
-        )
-        if cell.acting and cell.evidence.e_restored() >= RESTORE:
-            yield msgspec.structs.replace(found, wish=Wish.STOP, cause="trying again helps again")
-        elif not cell.acting and not seen.worked and may_act(cell, weight):
-            yield found

@@ -30,23 +30,23 @@ class LearnedHeuristics:
         self._learner = Learner(store.database, store.owner, self._settings)
 
     def query(self, situation: Situation | str) -> list[str]:
-        """What past executions say about a request, in words."""
+        """What past executions say about a request, in words. Nothing is left aside for exploration where no run is
+        named, because nobody could learn from it."""
         asked = Situation(request=situation, model=self._model) if isinstance(situation, str) else situation
+        explore = self._settings.explore if asked.run_id or asked.seed is not None else 0.0
 
         def unit(connection: Connection) -> list[str]:
             placed = msgspec.structs.replace(asked, family=_family(connection, asked))
             found = read_heuristics(connection, active_set(connection).members).values()
             known = [item for item in found if not asked.model or item.model == asked.model]
-            return Standing(placed, known, self._settings.explore, widened=False).opening()[1]
+            return Standing(placed, known, explore, widened=False).opening()[1]
 
         return self._store.database.read_now(unit)
 
     def learn_from_trace(self, trace: Trace) -> None:
         """Take a run into account, once."""
-        family = trace.family
-        if not family:
-            asked = Situation(request=trace.request, model=trace.model)
-            family = self._store.database.read_now(lambda connection: _family(connection, asked))
+        asked = Situation(request=trace.request, model=trace.model, family=trace.family)
+        family = self._store.database.read_now(lambda connection: _family(connection, asked))
         texts = strangers_texts(trace)
         self._learner.learn_now(trace, family, tainted=bool(texts) and instructs(texts))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from ..store.heuristics import EVERY_FAMILY, Heuristic, Kind, Stage
+from ..store.heuristics import ANY_TOOL, EVERY_FAMILY, Heuristic, Kind, Stage
 from ..types.advice import Failure, Moment, Ruling, Situation, Steer
 from ..types.plan import ActivePlan
 from ..types.trace import AdviceItem
@@ -106,7 +106,7 @@ class Standing:
         items: list[AdviceItem] = []
         steer: Steer | None = None
         for heuristic in self._heuristics:
-            if heuristic.tool != call.name or heuristic.id in self._left_out:
+            if heuristic.tool not in (call.name, ANY_TOOL) or heuristic.id in self._left_out:
                 continue
             if not self._speaks_of(heuristic, moment, features):
                 continue
@@ -124,7 +124,7 @@ class Standing:
                 return heuristic.condition == (f"after={moment.previous.removesuffix(':ok')}",)
             case Kind.FUTILE_RETRY:
                 failed = moment.failed
-                return failed is not None and heuristic.subject == _signature(failed)
+                return failed is not None and heuristic is self._find(Kind.FUTILE_RETRY, failed)
             case _:
                 return False
 
@@ -154,13 +154,18 @@ class Standing:
         return Ruling(hint=worded(found) if self.applies(found) else "", items=(self.item(found),))
 
     def _find(self, kind: Kind, failure: Failure) -> Heuristic | None:
-        signature = _signature(failure)
+        error = error_class(failure.error, failure.text)
+        meant = (f"{failure.tool}:{error}", f"{ANY_TOOL}:{error}")
         found = (
             item
             for item in self._heuristics
-            if item.kind is kind and item.subject == signature and item.id not in self._left_out
+            if item.kind is kind and item.subject in meant and item.id not in self._left_out
         )
-        return max(found, key=lambda item: (item.family != EVERY_FAMILY, item.confidence), default=None)
+        return max(found, key=_specific, default=None)
+
+
+def _specific(heuristic: Heuristic) -> tuple[bool, bool, float]:
+    return heuristic.family != EVERY_FAMILY, heuristic.tool != ANY_TOOL, heuristic.confidence
 
 
 def _coin_name(heuristic: Heuristic) -> str:
@@ -171,10 +176,6 @@ def _coin_name(heuristic: Heuristic) -> str:
     if heuristic.kind in (Kind.AVOID_TOOL, Kind.PREFER_TOOL, Kind.HINT) and not heuristic.condition:
         return f"tool:{heuristic.subject}"
     return heuristic.id
-
-
-def _signature(failure: Failure) -> str:
-    return f"{failure.tool}:{error_class(failure.error, failure.text)}"
 
 
 def _said_at_the_start(heuristic: Heuristic) -> bool:

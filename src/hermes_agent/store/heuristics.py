@@ -38,6 +38,7 @@ _SAVE_CELL = (
     " ON CONFLICT (model, family, subject, condition) DO UPDATE SET payload = excluded.payload"
 )
 _MOST_CELLS = 128
+ANY_TOOL = "*"
 EVERY_FAMILY = "*"
 """The family of what holds in all families."""
 

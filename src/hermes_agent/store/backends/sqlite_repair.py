@@ -106,10 +106,11 @@ def _lists_tables(path: Path) -> bool:
 
 
 def _transplant(engine: Sqlite, damaged: Path, donor: Path, kind: str) -> None:
-    """Overwrite the first page by that of an empty database of the same schema.
+    """Overwrite the first page by an empty list of tables, and fill it from an empty database of the same schema.
 
-    The numbers of the tables' root pages depend on the schema alone: one way in a database as it was made, another
-    in one that was vacuumed.
+    The numbers of the tables' root pages depend on the schema alone: one way in a database as it was made, another in
+    one that was vacuumed. Where the list itself goes on behind its first page depends on the data, for a vacuum writes
+    the views last; so it is written anew, behind everything else.
     """
     made = type(engine)(donor)
     made.prepare()
@@ -118,16 +119,21 @@ def _transplant(engine: Sqlite, damaged: Path, donor: Path, kind: str) -> None:
             connection.execute("VACUUM")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("PRAGMA journal_mode=DELETE")
+        listed = connection.execute("SELECT * FROM sqlite_master WHERE rootpage > 0").fetchall()
     with donor.open("rb") as file:
         header = bytearray(file.read(100))
-        size = int.from_bytes(header[16:18], "big")
-        page = header + file.read(size - 100)
+    size = int.from_bytes(header[16:18], "big")
     pages = damaged.stat().st_size // size
-    page[28:32] = pages.to_bytes(4, "big")
-    page[32:40] = bytes(8)
+    header[28:32] = pages.to_bytes(4, "big")
+    header[32:40] = bytes(8)
+    empty_leaf = b"\x0d" + bytes(4) + size.to_bytes(2, "big") + bytes(1)
     with damaged.open("r+b") as file:
-        file.write(page)
+        file.write((bytes(header) + empty_leaf).ljust(size, b"\x00"))
         file.truncate(max(pages, 1) * size)
+    with contextlib.closing(sqlite3.connect(damaged)) as connection:
+        connection.execute("PRAGMA writable_schema=ON")
+        connection.executemany("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", listed)
+        connection.commit()
 
 
 def _tables(connection: Connection) -> list[str]:

@@ -1,0 +1,313 @@
+"""What was learned, at work in real runs: on both databases, through the agent with the product's own advisor."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hermes_agent.agent import Agent, RunResult
+from hermes_agent.config.settings import LearningSettings
+from hermes_agent.learning.control import Control
+from hermes_agent.learning.learner import Learner
+from hermes_agent.learning.standing import coin
+from hermes_agent.models.providers.scripted import Turn
+from hermes_agent.store.heuristics import Heuristic, Kind, Stage
+from hermes_agent.store.lessons import Lesson, PlanStep
+from hermes_agent.tools.tool import Tool
+from hermes_agent.types.events import AdviceGiven, CallFinished, Decided, Fragment, PlanChanged
+from hermes_agent.types.trace import AdviceItem, CallStatus
+from tests.harness.rig import Rig, Witness, call, calling, events, of, results, saying
+from tests.learning.lesson_maker import lesson, mended, seen
+from tests.learning.tables import absorb, dump, heuristics, named
+
+ROOT = Path(__file__).parents[2]
+MODEL = "scripted:script"
+HERE = {"family": "ledgers"}
+FREE = LearningSettings(approve=())
+TOLD = "avoid `bad`: `bad` failed 7 of 7 times in tasks like this; use `good`."
+
+
+def tools(log: list[str]) -> list[Tool]:
+    """`bad` cannot parse, `good` can; `a` to `d` are steps."""
+
+    def bad(path: str) -> str:
+        """Parse a file."""
+        log.append(f"bad {path}")
+        raise ValueError("cannot parse it")
+
+    def good(path: str) -> str:
+        """Parse a file in another way."""
+        log.append(f"good {path}")
+        return "parsed"
+
+    def step(name: str) -> Tool:
+        def run() -> str:
+            """A step."""
+            log.append(name)
+            return name
+
+        return Tool(name, run, capabilities=[], effect="none")
+
+    made = [Tool(tool.__name__, tool, capabilities=[], effect="idempotent") for tool in (bad, good)]
+    return [*made, *map(step, "abcd")]
+
+
+def failing(number: int, model: str = MODEL, **more: object) -> Lesson:
+    return lesson(
+        number,
+        seen("bad", False),
+        seen("good", True),
+        mendings=[mended("bad", "good")],
+        model=model,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def teach(agent: Agent, lessons: Sequence[Lesson] = (), settings: LearningSettings = FREE) -> None:
+    """Let the agent's store have learned something before."""
+    store = agent.app.store
+    absorb(store, Learner(store.database, settings=settings), *(lessons or [failing(number) for number in range(7)]))
+
+
+def advice(agent: Agent, result: RunResult) -> list[AdviceGiven]:
+    return of(AdviceGiven, events(agent, result))
+
+
+def configured(rig: Rig, *, explore: float = 0.0, **learning: object) -> None:
+    rig.configure(learning={"approve": [], "explore": explore, **learning})
+
+
+@pytest.mark.req("H2", "H7")
+def test_runs_teach_and_a_tool_that_keeps_failing_goes_behind_only_in_its_family(rig: Rig) -> None:
+    configured(rig)
+    log: list[str] = []
+    script = [calling(call("bad", path="a.csv")), calling(call("good", path="a.csv")), saying("done")]
+    agent = rig.agent(script, tools(log))
+    for _ in range(7):
+        assert advice(agent, agent.run("sum", session="new", options=HERE))[0].behind == ()
+    log.clear()
+    taught = agent.run("sum", session="new", options=HERE)
+    (first, about_the_call) = advice(agent, taught)
+    assert (first.behind, first.hints[0], first.family) == (("bad",), TOLD, "ledgers")
+    assert [(item.kind, item.call_id) for item in about_the_call.items] == [("avoid_tool", "call_0_0")]
+    assert [status for _, status, _ in results(agent, taught)] == ["steered", "ok"]
+    assert log == ["good a.csv"]
+    elsewhere = agent.run("sum", session="new", options={"family": "reports"})
+    assert [(given.behind, given.hints, given.items) for given in advice(agent, elsewhere)] == [((), (), ())]
+    assert [status for _, status, _ in results(agent, elsewhere)] == ["error", "ok"]
+
+
+@pytest.mark.req("H3")
+def test_hints_come_behind_the_transcript_and_the_prefix_is_the_same_to_the_byte(rig: Rig) -> None:
+    configured(rig)
+    plain, hinted = Witness([saying("a")], model="w"), Witness([saying("a")], model="w")
+    rig.agent(plain, tools([]), name="one").run("sum", options=HERE)
+    agent = rig.agent(hinted, tools([]), name="two")
+    teach(agent, [failing(number, model="scripted:w") for number in range(7)])
+    result = agent.run("sum", options=HERE)
+    assert hinted.systems == plain.systems
+    whole, more = plain.bodies[0], hinted.bodies[0]
+    shared = next(at for at, (ours, theirs) in enumerate(zip(whole, more, strict=False)) if ours != theirs)
+    assert whole[:shared].endswith(b'{"role":"user","content":"sum"}') and TOLD.encode() not in more[:shared]
+    (told,) = of(Fragment, events(agent, result))
+    assert (told.source, told.text.splitlines()[0]) == ("advice", TOLD)
+    last = msgspec.json.decode(more)["messages"][-1]
+    assert last == {"role": "user", "content": f'<notice from="advice">\n{told.text}\n</notice>'}
+
+
+@pytest.mark.req("H6")
+def test_insisting_goes_through_is_journaled_as_an_override_and_is_learned_from(rig: Rig) -> None:
+    configured(rig)
+    log: list[str] = []
+    again = calling(call("bad", path="a.csv"))
+    agent = rig.agent([again, again, saying("I did it my way")], tools(log))
+    teach(agent)
+    result = agent.run("sum", options=HERE)
+    assert results(agent, result)[0] == ("call_0_0", "steered", "steered")
+    assert results(agent, result)[1][1] == "error"
+    assert log == ["bad a.csv"]
+    (steered, *_) = of(CallFinished, events(agent, result))
+    reason = "`bad` failed 7 of 7 times in tasks like this. Use good instead. Make the same call again to insist."
+    assert msgspec.json.decode(steered.text) == {"error": reason}
+    overrides = [event for event in of(Decided, events(agent, result)) if event.subject == "advice"]
+    assert overrides == [
+        Decided(subject="advice", choice="override", reason="the call was made again", call_id="call_1_0")
+    ]
+    last = msgspec.json.decode(dump(agent.app.store, "lessons")["lessons"][-1][16], type=Lesson)
+    assert [(one.tool, one.worked, one.call_id) for one in last.observations] == [("bad", False, "call_1_0")]
+
+
+@pytest.mark.req("H7")
+def test_a_retry_that_is_known_to_be_futile_is_not_made(rig: Rig) -> None:
+    configured(rig)
+    tries: list[int] = []
+
+    def down() -> str:
+        """Call a server."""
+        tries.append(1)
+        raise ConnectionError("down")
+
+    tool = Tool("down", down, capabilities=[], effect="idempotent")
+    agent = rig.agent([calling(call("down")), saying("gave up")], [tool])
+    futile = [lesson(number, seen("down", False, error="connectionerror", tries=3), model=MODEL) for number in range(8)]
+    teach(agent, futile)
+    result = agent.run("try", options=HERE)
+    assert len(tries) == 1
+    (decided,) = of(Decided, events(agent, result))
+    assert (decided.choice, decided.reason) == ("skip", "down: ConnectionError: known to be futile here")
+    kinds = [item.kind for given in advice(agent, result) for item in given.items if item.call_id]
+    assert kinds == ["futile_retry"]
+
+
+STEPS = [
+    PlanStep(tool="a", after="", worked=True),
+    PlanStep(tool="b", after="a", worked=True),
+    PlanStep(tool="c", after="b", worked=False),
+    PlanStep(tool="d", after="b", worked=True),
+]
+
+
+def yes(heuristic: Heuristic) -> int:
+    """A seed for which the coin of something on probation says yes."""
+    return next(seed for seed in range(100) if coin(str(seed), heuristic.id) < 0.5)
+
+
+@pytest.mark.req("H4", "H10")
+def test_a_plan_comes_from_a_workflow_and_loses_a_failing_step_once_a_person_agrees(rig: Rig) -> None:
+    rig.configure(learning={"explore": 0.0})
+    log: list[str] = []
+    script = [calling(call("a")), calling(call("b")), calling(call("c")), calling(call("d")), saying("done")]
+    agent = rig.agent(script, tools(log))
+    store = agent.app.store
+    worked = [msgspec.structs.replace(step, worked=True) for step in STEPS]
+    runs = [lesson(number, steps=worked, model=MODEL) for number in range(3)]
+    runs += [lesson(10 + number, seen("c", False), steps=STEPS, success=False, model=MODEL) for number in range(14)]
+    teach(agent, runs, LearningSettings())
+    (flow,) = [item for item in heuristics(store) if item.kind is Kind.WORKFLOW]
+    skip = named(store, Kind.SKIP_STEP, "c")
+    assert (flow.stage, skip.stage) == (Stage.PROBATION, Stage.AWAITING_APPROVAL)
+    options = {**HERE, "seed": yes(flow)}
+    before = agent.run("do the steps", session="new", options=options)
+    assert [changed.plan.pending for changed in of(PlanChanged, events(agent, before))][:1] == [("a", "b", "c", "d")]
+    assert log == ["a", "b", "c", "d"]
+    asyncio.run(Control(store.database).approve(skip.id))
+    log.clear()
+    after = agent.run("do the steps", session="new", options=options)
+    first = of(PlanChanged, events(agent, after))[0]
+    assert (first.plan.pending, first.reason) == (("a", "b", "d"), "a workflow learned from earlier runs")
+    assert any(hint.startswith("skip `c`: `c` failed 14 of 1") for hint in advice(agent, after)[0].hints)
+    assert log == ["a", "b", "d"]
+    told = of(CallFinished, events(agent, after))[2]
+    assert (told.tool, told.status) == ("c", CallStatus.STEERED)
+    assert "this step is skipped here" in told.text
+
+
+def seed_for(name: str, *, on: bool, chance: float) -> int:
+    return next(seed for seed in range(200) if (coin(str(seed), name) < chance) is on)
+
+
+@pytest.mark.req("B1", "H6")
+def test_what_is_left_aside_to_see_whether_it_still_holds_is_logged_with_its_chance(rig: Rig) -> None:
+    configured(rig, explore=0.25)
+    log: list[str] = []
+    agent = rig.agent([calling(call("bad", path="a.csv")), saying("done")], tools(log))
+    teach(agent)
+    avoid = named(agent.app.store, Kind.AVOID_TOOL)
+    seed = seed_for("tool:bad", on=False, chance=0.75)
+    left = agent.run("sum", session="new", options={**HERE, "seed": seed})
+    opening, at_the_call = advice(agent, left)[:2]
+    item = AdviceItem(id=avoid.id, text=avoid.text, applied=False, propensity=0.25, kind="avoid_tool")
+    assert item in opening.items and (opening.hints, opening.behind) == ((), ())
+    assert at_the_call.items == (msgspec.structs.replace(item, call_id="call_0_0"),)
+    assert (log, [status for _, status, _ in results(agent, left)]) == (["bad a.csv"], ["error"])
+    kept = agent.run("sum", session="new", options={**HERE, "seed": seed_for("tool:bad", on=True, chance=0.75)})
+    assert [(one.applied, one.propensity) for one in advice(agent, kept)[1].items] == [(True, 0.75)]
+
+
+def decisions(agent: Agent, result: RunResult) -> list[object]:
+    """Everything learning said and the harness decided in a run."""
+    journal = events(agent, result)
+    return [event for event in journal if isinstance(event, AdviceGiven | PlanChanged | Decided | Fragment)]
+
+
+@pytest.mark.req("B1")
+def test_the_same_set_and_seed_make_the_same_decisions_whatever_was_learned_since(rig: Rig) -> None:
+    configured(rig, explore=0.5)
+    script = [calling(call("bad", path="a.csv")), calling(call("good", path="a.csv")), saying("done")]
+    agent = rig.agent(script, tools([]))
+    teach(agent)
+    version = agent.app.store.database.read_now(lambda connection: len(dump_sets(connection)) - 1)
+    for seed in (1, 2):
+        pinned = {**HERE, "pin": version, "seed": seed}
+        first = agent.run("sum", session="new", options=pinned)
+        teach(agent, [failing(100 * seed + n, success=False) for n in range(3)])
+        more = [lesson(1000 * seed + n, seen("good", False), seen("bad", True), model=MODEL) for n in range(9)]
+        teach(agent, more)
+        second = agent.run("sum", session="new", options=pinned)
+        assert decisions(agent, first) == decisions(agent, second)
+        assert {given.set_version for given in advice(agent, second)[:1]} == {version}
+    now = agent.run("sum", session="new", options={**HERE, "seed": 1})
+    assert advice(agent, now)[0].set_version > version
+
+
+def dump_sets(connection: object) -> list[object]:
+    return list(connection.run("SELECT version FROM heuristic_sets"))  # type: ignore[attr-defined]
+
+
+def test_with_learning_off_nothing_is_said_and_nothing_is_learned(rig: Rig) -> None:
+    configured(rig)
+    log: list[str] = []
+    script = [calling(call("bad", path="a.csv")), saying("done")]
+    teach(rig.agent(script, name="teacher"))
+    rig.configure(learning={"mode": "off"})
+    agent = rig.agent(script, tools(log))
+    before = dump(agent.app.store)
+    result = agent.run("sum", options=HERE)
+    assert [(given.items, given.hints, given.behind) for given in advice(agent, result)] in ([], [((), (), ())])
+    assert (log, dump(agent.app.store)) == (["bad a.csv"], before)
+
+
+@pytest.mark.req("H16")
+def test_another_model_starts_clean(rig: Rig) -> None:
+    configured(rig)
+    agent = rig.agent(Witness([calling(call("bad", path="a.csv")), saying("done")], model="newer"), tools([]))
+    teach(agent)
+    result = agent.run("sum", options=HERE)
+    assert [(given.items, given.hints) for given in advice(agent, result)] == [((), ())]
+    assert [status for _, status, _ in results(agent, result)] == ["error"]
+
+
+@pytest.mark.req("H7", "H15")
+def test_a_run_that_was_killed_before_it_was_learned_from_is_learned_at_the_next_start(rig: Rig) -> None:
+    configured(rig)
+    order = [sys.executable, "-m", "tests.harness.dying", str(rig.home), str(rig.workspace)]
+    died = subprocess.run(order, cwd=ROOT, capture_output=True, check=False)
+    assert died.returncode == -signal.SIGKILL, died.stderr.decode()
+    agent = rig.agent([saying("hello")], tools([]), name="later")
+    assert dump(agent.app.store, "lessons")["lessons"] == []
+    result = agent.run("hello", options={"family": "greetings"})
+    lessons = [msgspec.json.decode(row[16], type=Lesson) for row in dump(agent.app.store, "lessons")["lessons"]]
+    assert [(one.family, one.model, [seen.tool for seen in one.observations]) for one in lessons] == [
+        ("ledgers", "scripted:dying", ["bad"]),
+        ("greetings", MODEL, []),
+    ]
+    assert lessons[1].run_id == result.run_id
+    before = dump(agent.app.store, "lessons", "cells")
+    rig.agent([saying("hello")], name="third").run("hello again", options={"family": "greetings"})
+    assert dump(agent.app.store, "lessons")["lessons"][:2] == before["lessons"]
+
+
+@pytest.mark.req("H14")
+def test_hostile_arguments_in_a_run_are_learned_and_hurt_nobody(rig: Rig) -> None:
+    configured(rig)
+    wild: Turn = calling(call("bad", path="http://a\x00b/x"), call("good", path="'; DROP TABLE cells; --\x00"))
+    agent = rig.agent([wild, saying("done")], tools([]))
+    result = agent.run("sum \x00 it", options=HERE)
+    assert [decided for decided in of(Decided, events(agent, result)) if decided.subject == "learning"] == []
+    (kept,) = dump(agent.app.store, "lessons")["lessons"]
+    assert kept[0] == result.run_id
