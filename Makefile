@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check lint types layers sizes house test test-full bench bench-peer bench-safety requirements lock manifest clean
+.PHONY: help setup demo check lint types layers sizes house test test-full bench bench-peer bench-safety bench-learning requirements lock manifest clean
 .SILENT:
 MAKEFLAGS += --no-print-directory
 SHELL := /bin/sh
@@ -70,6 +70,12 @@ bench-peer: setup ## the same work by other libraries, side by side
 bench-safety: setup ## what gets past the gate, what still works, how often a person is asked; and the scanner
 	$(BIN)/python -m benchmarks.safety
 	$(BIN)/python -m benchmarks.scanner
+
+bench-learning: setup ## what learning gains, against no learning, an oracle, a bandit and shuffled feedback
+	$(BIN)/python -m benchmarks.learning
+	$(BIN)/python -m benchmarks.learning.families
+	$(BIN)/python -m benchmarks.learning.rollback
+	$(BIN)/python -m benchmarks.learning.errors
 
 requirements: setup ## which rows of docs/requirements.md have tests
 	$(BIN)/python -m scripts.requirements

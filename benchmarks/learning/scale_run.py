@@ -19,7 +19,6 @@ from benchmarks.peers.measure import clean_environment, run_measured
 _REPEATS = 9
 _ITERATIONS = 120
 _OFF, _ON = "off", "on"
-_DRIVER = Path(__file__).parents[1] / "peers" / "drive_ours.py"
 _IMPORT = """
 import time
 import hermes_agent.app
@@ -27,6 +26,19 @@ import hermes_agent.store.backends.sqlite
 begun = time.process_time()
 import hermes_agent.learning.advisor
 print(time.process_time() - begun)
+"""
+_CONVERSE = f"""
+import json, sys, time
+from hermes_agent import Agent, Tool
+spent = []
+def echo(text: str) -> str:
+    spent.append(time.process_time())
+    return "{RESULT} " + text
+agent = Agent(name="bench", model="openai:{MODEL}", base_url=sys.argv[1], home=sys.argv[2], workspace=sys.argv[2])
+agent.register_tool(Tool("{TOOL}", echo, description="Gives the text back.", capabilities=[], effect="none"))
+agent.run("{QUESTION}")
+agent.close()
+print(json.dumps(spent))
 """
 
 
@@ -63,10 +75,12 @@ def iterations() -> dict[str, float]:
     for _ in range(3):
         for mode, found in spent.items():
             with tempfile.TemporaryDirectory(prefix="learning-") as folder, endpoint(_loop(_ITERATIONS)) as server:
-                env = clean_environment(Path(folder), HERMES_LEARNING__MODE=mode)
-                command = [sys.executable, str(_DRIVER), "--url", server.url, "--iterations", str(_ITERATIONS)]
-                run_measured([*command, "--json", "--state", folder], env=env, cwd=Path(folder))
-                clock: list[float] = json.loads((Path(folder) / "spent.json").read_text())
+                settings = f"limits: {{iterations: 1000000, seconds: 100000}}\nlearning: {{mode: '{mode}'}}\n"
+                (Path(folder) / "config.yaml").write_text(settings)
+                command = [sys.executable, "-c", _CONVERSE, server.url, folder]
+                run = run_measured(command, env=clean_environment(Path(folder)), cwd=Path(folder))
+            clock: list[float] = json.loads(run.output)
+            assert len(clock) == _ITERATIONS, len(clock)
             found += [(later - earlier) * 1000 for earlier, later in pairwise(clock)]
     return {mode: median(found) for mode, found in spent.items()}
 

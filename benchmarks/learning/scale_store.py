@@ -1,8 +1,9 @@
 """Stores with many lessons, for measurements of scale.
 
-The first lessons are learned for real, so that families, cells, heuristics, sets, watches and the audit are what
+Twenty thousand lessons are learned for real, so that families, cells, heuristics, sets, watches and the audit are what
 learning leaves behind: all of them are bounded by families, tools and conditions, not by the number of runs. The rest
 are rows of the same shape, inserted in large transactions, with the runs and outcomes that belong to the last of them.
+The smaller stores are the same with fewer rows: all know the same, and only the number of stored runs differs.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from hermes_agent.types.trace import (
 MODELS = ("openai:small", "anthropic:large")
 FAMILIES = 300
 MEASURED = 10
-"""The families that lessons are measured in: what they know is as rich after a thousand lessons as after a million."""
+"""How many families lessons are measured in; they are among those with the most tasks."""
 TOOLS = tuple(
     f"{act}_{thing}"
     for act in ("read", "write", "search", "parse", "convert", "fetch", "list", "check", "send", "merge")
@@ -66,6 +67,7 @@ _RUNS = (
     "INSERT INTO runs (id, session_id, owner, agent, ordinal, status, epoch, seq, holder, lease_until, model,"
     " started_at, finished_at) VALUES (?, ?, 'local', 'hermes', 1, 'done', 1, 2, '', 0, ?, ?, ?)"
 )
+_CUT = "DELETE FROM lessons WHERE seq <= (SELECT MAX(seq) FROM lessons) - ?"
 _OUTCOMES = (
     "INSERT INTO outcomes (run_id, session_id, owner, status, judged_by, reason, at)"
     " VALUES (?, ?, 'local', ?, ?, '', ?)"
@@ -177,8 +179,10 @@ class Filler:
         other._stored, other._templates = self._stored, self._templates
         return other
 
-    def reach(self, lessons: int, whole: int, say: Callable[[str], None]) -> None:
-        """Store until there are `lessons`; `whole` is how many there will be in the end."""
+    def reach(self, stage: int, whole: int, say: Callable[[str], None]) -> None:
+        """Store until there are as many lessons as a store of this stage is made from; `whole` is how many there will
+        be in the end."""
+        lessons = max(stage, min(_LEARNED, whole))
         learned = min(lessons, _LEARNED)
         while self._stored < learned:
             size = min(500, learned - self._stored)
@@ -197,11 +201,11 @@ class Filler:
         return self._last_at - (whole - number) * _DAYS * 86_400 / whole
 
     def _learn(self, connection: Connection, first: int, size: int, whole: int) -> None:
-        """The first thousand belong to the families that are measured; then some get more tasks than others."""
+        """Some families get more tasks than others, as in life."""
         rng = random.Random(first)
         version = value_of(connection, "active_set")
         for number in range(first, first + size):
-            family = number // 2 % MEASURED if number < STAGES[0] else int(rng.random() ** 2 * FAMILIES)
+            family = int(rng.random() ** 2 * FAMILIES)
             trace = trace_of(number, rng, family, self._when(number, whole), version)
             lesson = lesson_of(trace, f"family-{family}", tainted=False)
             version = self._learner.absorb(connection, lesson, trace.request).version
@@ -277,7 +281,7 @@ def sqlite_homes(folder: Path, traces: int, say: Callable[[str], None]) -> dict[
         say(f"a store of {stage:,} lessons: {time.perf_counter() - begun:.0f} s")
         shutil.rmtree(homes[stage], ignore_errors=True)
         homes[stage].mkdir()
-        _copy(working / "hermes.db", homes[stage] / "hermes.db")
+        _copy(working / "hermes.db", homes[stage] / "hermes.db", stage)
         shutil.copy(working / "hermes.db.made", homes[stage])
         (homes[stage] / "complete").touch()
     database.close()
@@ -307,17 +311,19 @@ def postgres_urls(traces: int, say: Callable[[str], None]) -> Iterator[dict[int,
             with psycopg.connect(cluster.dsn("postgres"), autocommit=True) as connection:
                 connection.execute(f"CREATE DATABASE {name} TEMPLATE filling")
             with psycopg.connect(cluster.dsn(name), autocommit=True) as connection:
-                connection.execute("ANALYZE")
+                connection.execute(_CUT.replace("lessons", "hermes.lessons").replace("?", "%s"), (stage,))
+                connection.execute("VACUUM ANALYZE")
             found[stage] = (cluster.dsn(name), home)
         yield found
 
 
-def _copy(source: Path, target: Path) -> None:
-    """Everything, the write-ahead log too."""
-    raw = sqlite3.connect(source)
-    raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    raw.close()
-    shutil.copy(source, target)
+def _copy(source: Path, target: Path, lessons: int) -> None:
+    """Everything, but of the lessons only the last."""
+    with contextlib.closing(sqlite3.connect(source)) as full, contextlib.closing(sqlite3.connect(target)) as copy:
+        full.backup(copy)
+        with copy:
+            copy.execute(_CUT, (lessons,))
+        copy.execute("VACUUM")
 
 
 def stages_up_to(traces: int) -> Sequence[int]:

@@ -1,7 +1,7 @@
 """What a new family gains from older ones (B8): tasks until it goes well, with and without their experience.
 
 Four families share the same tools: tasks of one class of the leaderboard, dealt out by chance. In all of them the first
-three of the four providers of the frequent functions are broken (with two, both sides arrive within the window, and
+three of the five providers of the frequent functions are broken (with two, both sides arrive within the window, and
 nothing can be told). Three families are worked on first; then the fourth arrives. It has arrived when eight of its last
 ten tasks were solved. Compared is the same fourth family, with the same tasks, on an empty store.
 """

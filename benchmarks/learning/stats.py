@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
-from statistics import fmean, median
+from statistics import fmean
 
 import msgspec
 
@@ -194,10 +194,17 @@ def diverted(records: Sequence[TaskRecord]) -> float:
     return fmean(step.used != 0 for step in chances) if chances else 0.0
 
 
-def until_used_again(records: Sequence[TaskRecord], in_a_row: int = 3) -> list[float]:
+class Wait(msgspec.Struct, frozen=True, kw_only=True):
+    """How many opportunities passed; not `over` when the history ended before it was."""
+
+    length: int
+    over: bool = True
+
+
+def until_used_again(records: Sequence[TaskRecord], in_a_row: int = 3) -> list[Wait]:
     """For each way that was given up and then repaired: how many opportunities passed before it was the first choice
-    for several in a row. Infinite when that did not come about."""
-    waits: list[float] = []
+    for several in a row."""
+    waits: list[Wait] = []
     seen: dict[str, list[bool]] = {}
     for record in records:
         for step in record.steps:
@@ -207,8 +214,22 @@ def until_used_again(records: Sequence[TaskRecord], in_a_row: int = 3) -> list[f
         if all(choices[:2]):
             continue
         runs = (n for n in range(len(choices) - in_a_row + 1) if all(choices[n : n + in_a_row]))
-        waits.append(next(runs, math.inf))
+        found = next(runs, None)
+        waits.append(Wait(length=len(choices), over=False) if found is None else Wait(length=found))
     return waits
+
+
+def median_wait(waits: Sequence[Wait]) -> float:
+    """The Kaplan-Meier median, which takes waits that the end of a history cut short for what they are; infinite when
+    fewer than half came to an end."""
+    left, still = len(waits), 1.0
+    for wait in sorted(waits, key=lambda wait: (wait.length, not wait.over)):
+        if wait.over:
+            still *= (left - 1) / left
+            if still <= 0.5:
+                return wait.length
+        left -= 1
+    return math.inf
 
 
 def futile(records: Sequence[TaskRecord]) -> float:
@@ -282,7 +303,7 @@ def _goals(results: Results) -> Iterator[Figure]:
     yield at_least("futile retries cut (%)", _cut(results, futile), 90)
     yield at_least("futile retries cut, last third (%)", _cut(results, lambda r: futile(last_third(r))), 90)
     waits = [wait for records in results["on"].values() for wait in until_used_again(records)]
-    middle = median(waits) if waits else math.nan
+    middle = median_wait(waits)
     what = f"opportunities until a repaired tool is used again, median of {len(waits)}"
     yield Figure(what=what, measured=f"{middle:g}", goal="<= 60", reached=middle <= 60 if waits else None)
     if "again" in results:

@@ -316,18 +316,26 @@ class StoreAdvisor:
 class HermesHarness:
     """The harness under the names its first description gave it.
 
-    `model_endpoint` is a model client, a model name, or the URL of an OpenAI-compatible endpoint (`URL#MODEL`).
+    `model_endpoint` is a model client, a model name, or the URL of an OpenAI-compatible endpoint (`URL#MODEL`). Without
+    a `heuristic_store` the product's own learning advises, and `heuristics` shows it.
     """
 
-    def __init__(self, model_endpoint: str | ModelClient, heuristic_store: HeuristicStore) -> None:
-        self.heuristics = heuristic_store
+    def __init__(self, model_endpoint: str | ModelClient, heuristic_store: HeuristicStore | None = None) -> None:
         self.trace: Trace | None = None
-        self._advisor = StoreAdvisor(heuristic_store)
         base_url, model = "", model_endpoint
         if isinstance(model_endpoint, str) and "://" in model_endpoint:
             base_url, _, name = model_endpoint.partition("#")
             model = f"openai:{name or 'default'}"
-        self.agent = Agent(name="harness", model=model, base_url=base_url, advisor=self._advisor)
+        given = StoreAdvisor(heuristic_store) if heuristic_store is not None else None
+        self.agent = Agent(name="harness", model=model, base_url=base_url, advisor=given)
+        self.heuristics = heuristic_store or self._learned()
+        self._advisor = given or StoreAdvisor(self.heuristics)
+
+    def _learned(self) -> HeuristicStore:
+        from .learning.heuristics import LearnedHeuristics
+
+        app = self.agent.app
+        return LearnedHeuristics(app.store, app.settings.learning, app.model_name(self.agent.model))
 
     def execute(self, user_request: str) -> Trace:
         """Run a request from heuristics to learning; returns its trace, also when it failed."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hermes_agent.config.settings import Learning
 from hermes_agent.store.database import Row
 from hermes_agent.store.journal import read_run
 from hermes_agent.store.open import Store, open_store
@@ -92,6 +93,21 @@ class Scene:
             check(with_store, order)
         finally:
             with_store.close()
+
+    def runs(self) -> list[tuple[str, int]]:
+        """Every run that ended, and that it went well."""
+        return self._rows("SELECT run_id, CASE WHEN status = 'done' THEN 1 ELSE 0 END FROM outcomes ORDER BY run_id")
+
+    def lessons(self) -> list[tuple[str, int]]:
+        """Every run that was learned from, and whether it is taken for a success."""
+        return self._rows("SELECT run_id, success FROM lessons ORDER BY run_id")
+
+    def _rows(self, sql: str) -> list[tuple[str, int]]:
+        store = open_store(self._url, self._home)
+        try:
+            return [(row[0], row[1]) for row in store.database.read_now(lambda connection: connection.run(sql))]
+        finally:
+            store.close()
 
 
 def check(store: Store, order: Order) -> None:
@@ -176,6 +192,17 @@ def test_killed_at_every_moment_of_a_kind(scene: Scene, kind: str) -> None:
     chosen = range(1, total + 1) if FULL else sorted({1, total // 2, total} - {0})
     for moment in chosen:
         scene.die_and_resume(scene.order(kind=kind, at=moment))
+
+
+@pytest.mark.req("H7")
+def test_killed_while_learning(scene: Scene) -> None:
+    """The last commits of a life are its answer and what it taught. What was lost is learned with the next run."""
+    total = scene.live(scene.order(learning=Learning.ON)).moments["commit_before"]
+    for kind in ("commit_before", "commit_after"):
+        for moment in range(1 if FULL else total - 2, total + 2):
+            scene.die_and_resume(scene.order(kind=kind, at=moment, learning=Learning.ON))
+    assert scene.live(scene.order(learning=Learning.ON)).code == 0
+    assert scene.lessons() == scene.runs()
 
 
 def test_killed_at_random_times(scene: Scene) -> None:

@@ -15,7 +15,7 @@ import msgspec
 
 from hermes_agent.app import App, Parts
 from hermes_agent.config.load import read_environment
-from hermes_agent.config.settings import SandboxKind, SandboxSettings, Settings
+from hermes_agent.config.settings import Learning, LearningSettings, SandboxKind, SandboxSettings, Settings
 from hermes_agent.models.providers.scripted import ScriptedCall, ScriptedModel, Turn
 from hermes_agent.runtime.engine import Finished
 from hermes_agent.safety.approvals import AlwaysYes
@@ -40,6 +40,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     at: int = 0
     seconds: float = 0.0
     sandbox: SandboxKind = SandboxKind.NONE
+    learning: Learning = Learning.OFF
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,7 +146,7 @@ def build_app(order: Order, reaper: Reaper) -> App:
     database = Database(MortalBackend(backend_for(order.url, home), reaper))
     store = Store(database, home, "local", 15.0)
     database.open()
-    settings = Settings(sandbox=SandboxSettings(kind=order.sandbox))
+    settings = Settings(sandbox=SandboxSettings(kind=order.sandbox), learning=LearningSettings(mode=order.learning))
     app = App(environment, settings, store, Parts(agent=order.agent, models={MODEL: ScriptedModel(script())}))
     for tool in tools(Path(order.workspace), reaper):
         app.register(tool)

@@ -1,5 +1,5 @@
 """A run whose process is killed after the answer was committed and before anything is learned from it:
-`python -m tests.harness.dying HOME WORKSPACE`."""
+`python -m tests.harness.dying HOME WORKSPACE FAMILY`."""
 
 import os
 import signal
@@ -31,11 +31,11 @@ def bad(path: str) -> str:
 
 
 def main() -> None:
-    home, workspace = sys.argv[1:]
+    home, workspace, family = sys.argv[1:]
     script = ScriptedModel([calling(call("bad", path="a.csv")), saying("done")], model="dying")
     agent = Agent(name="dying", model=script, home=home, workspace=workspace, advisor=Dying())
     agent.register_tool(Tool("bad", bad, capabilities=[], effect="idempotent"))
-    agent.run("sum", options={"family": "ledgers"})
+    agent.run("sum", options={"family": family})
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """What learning left in the database, as data that can be compared; and histories that teach something."""
 
+from typing import Any
+
 from hermes_agent.learning.learner import Learned, Learner
 from hermes_agent.store.database import Connection, Row
-from hermes_agent.store.heuristics import Heuristic, Kind, Stage, read_heuristics
+from hermes_agent.store.heuristics import Heuristic, Kind, Stage, read_heuristics, value_of
 from hermes_agent.store.lessons import Lesson
 from hermes_agent.store.open import Store
 from tests.learning.lesson_maker import lesson, mended, seen
@@ -32,6 +34,11 @@ def dump(store: Store, *tables: str) -> dict[str, list[Row]]:
     return store.database.read_now(unit)
 
 
+def counter(store: Store, name: str) -> int:
+    """A counter or switch of learning, such as the version in force."""
+    return store.database.read_now(lambda connection: value_of(connection, name))
+
+
 def absorb(store: Store, learner: Learner, *lessons: Lesson) -> list[Learned]:
     """Learn lessons one after the other."""
     return store.database.write_now(
@@ -39,14 +46,14 @@ def absorb(store: Store, learner: Learner, *lessons: Lesson) -> list[Learned]:
     )
 
 
-def failing(number: int, **more: object) -> Lesson:
+def failing(number: int, **more: Any) -> Lesson:
     """A run in which `bad` failed and `good` did its job."""
     return lesson(
         number,
         seen("bad", False),
         seen("good", True),
         mendings=[mended("bad", "good")],
-        **more,  # type: ignore[arg-type]
+        **more,
     )
 
 

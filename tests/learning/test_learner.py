@@ -16,7 +16,7 @@ from hermes_agent.store.lessons import Lesson, PlanStep, lesson_of
 from hermes_agent.store.open import Store, open_store
 from hermes_agent.types.trace import AdviceItem, CallStatus, Judge, RunStatus
 from tests.learning.lesson_maker import Memory, failed, lesson, mended, record, seen, trace
-from tests.learning.tables import absorb, dump, failing, heuristics, named, stages
+from tests.learning.tables import absorb, dump, failing, heuristics, stages
 
 NOTHING_WAITS = LearningSettings(approve=())
 STEPS = [PlanStep(tool="a", after="", worked=True), PlanStep(tool="b", after="a", worked=True)]
@@ -71,7 +71,7 @@ def test_evidence_is_the_fold_of_the_stored_sequence(store: Store, learner: Lear
     assert {(item.id, item.stage) for item in heuristics(store)} == {
         (item.id, item.stage) for item in memory.known.values()
     }
-    assert {stage for stage in stages(store).values()} > {Stage.TRUSTED, Stage.RETIRED}
+    assert set(stages(store).values()) > {Stage.TRUSTED, Stage.RETIRED}
 
 
 def stored(store: Store) -> list[Lesson]:
@@ -239,7 +239,7 @@ def test_a_crash_anywhere_in_the_transaction_leaves_nothing(store: Store, learne
         else:
             break
     assert 10 < at < 500
-    assert dump(store, "learning") != before["learning"]
+    assert dump(store, "learning")["learning"] != before["learning"]
     assert dump(store, "lessons")["lessons"][-1][0] == "run6"
 
 
@@ -383,7 +383,7 @@ def test_what_is_high_stakes_waits_and_does_not_act(store: Store) -> None:
 
 @pytest.mark.req("H14")
 def test_a_hostile_trace_is_learned_like_any_other(store: Store, learner: Learner) -> None:
-    wild: dict[str, object] = {"pa\x00th": "http://a\x00b\ud800/x", "\ud800": "\ud800", "q": "'; DROP TABLE cells; --"}
+    wild: dict[str, Any] = {"pa\x00th": "http://a\x00b\ud800/x", "\ud800": "\ud800", "q": "'; DROP TABLE cells; --"}
     for number in range(9):
         calls = [failed("bad", "e\x00\ud800", **wild), record("good", **wild), record("bad", **{**wild, "q": "\x00"})]
         run = trace(number, *calls, request="say \x00 \ud800 it")

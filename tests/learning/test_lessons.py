@@ -1,5 +1,7 @@
 """From a trace to a lesson: what counts, what counts once, and what says nothing about a tool."""
 
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -172,15 +174,15 @@ def test_a_failed_and_an_interrupted_run_teach_what_happened_before_the_end() ->
         ({"path": ""}, {"path": ""}, False),
     ],
 )
-def test_a_mending_needs_a_shared_value(first: dict[str, object], then: dict[str, object], mends: bool) -> None:
-    lesson = taught(failed("one", **first), record("two", **then))  # type: ignore[arg-type]
+def test_a_mending_needs_a_shared_value(first: dict[str, Any], then: dict[str, Any], mends: bool) -> None:
+    lesson = taught(failed("one", **first), record("two", **then))
     assert [(item.tool, item.then, item.worked) for item in lesson.mendings] == (
         [("one", "two", True)] if mends else []
     )
 
 
 def test_what_was_tried_until_something_worked_is_told_and_what_came_later_is_not() -> None:
-    job = {"path": "a.csv"}
+    job: dict[str, Any] = {"path": "a.csv"}
     lesson = taught(failed("one", **job), failed("two", **job), record("three", **job), record("four", **job))
     assert [(item.tool, item.then, item.worked) for item in lesson.mendings] == [
         ("one", "two", False),
@@ -200,10 +202,10 @@ def test_what_was_tried_until_something_worked_is_told_and_what_came_later_is_no
         ({"path": "a.csv", "encoding": "latin-1", "strict": False}, "other arguments"),
     ],
 )
-def test_a_repair_by_the_same_tool_says_what_was_different(mended: dict[str, object], change: str) -> None:
+def test_a_repair_by_the_same_tool_says_what_was_different(mended: dict[str, Any], change: str) -> None:
     lesson = taught(
         failed("read", "encoding", path="a.csv", encoding="utf-8"),
-        record("read", **mended),  # type: ignore[arg-type]
+        record("read", **mended),
     )
     assert [(item.then, item.change) for item in lesson.mendings] == [("read", change)]
 
@@ -252,7 +254,7 @@ def test_only_what_strangers_wrote_is_searched_for_instructions() -> None:
 
 
 def test_a_trace_of_ten_thousand_calls_makes_a_bounded_lesson() -> None:
-    wide = {f"key{n}": "y" * 1_000 for n in range(30)}
+    wide: dict[str, Any] = {f"key{n}": "y" * 1_000 for n in range(30)}
     shapes = [
         record("tool", CallStatus.ERROR, error="parse", digest=f"{number}", path=f"file{number}.csv", note="x" * 1_000)
         if number % 2

@@ -9,7 +9,7 @@ import pytest
 from hermes_agent.learning.lessons import lesson_of
 from hermes_agent.store.open import Store, open_store
 from tests.learning.replica import drawn, learner_of
-from tests.learning.tables import dump
+from tests.learning.tables import counter, dump
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,7 +30,7 @@ def test_replicas_end_with_exactly_what_one_process_learns_from_the_same_sequenc
     ordered = [int(row[0].removeprefix("run")) for row in together["lessons"]]
     assert sorted(ordered) == list(range(traces))
     assert [row[1] for row in together["lessons"]] == list(range(1, traces + 1))
-    assert dict(together["learning"])["sequence"] == traces
+    assert counter(store, "sequence") == traces
     assert together["heuristics"] and len(together["cells"]) > 20
     alone = open_store("", tmp_path)
     learner = learner_of(alone)

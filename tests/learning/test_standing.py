@@ -1,6 +1,7 @@
 """One run's view of what was learned: coins that can be repeated and weighed, and the words the model reads."""
 
 import math
+from typing import Any
 
 import msgspec
 import pytest
@@ -16,7 +17,7 @@ WHERE = Situation(request="sum the ledger", model="m", family="ledgers", run_id=
 RUNS = 3000
 
 
-def known(name: str, kind: Kind, subject: str = "bad", stage: Stage = Stage.TRUSTED, **more: object) -> Heuristic:
+def known(name: str, kind: Kind, subject: str = "bad", stage: Stage = Stage.TRUSTED, **more: Any) -> Heuristic:
     return Heuristic(
         id=name,
         kind=kind,
@@ -25,7 +26,7 @@ def known(name: str, kind: Kind, subject: str = "bad", stage: Stage = Stage.TRUS
         subject=subject,
         text=str(more.pop("text", f"`{subject}` failed 7 of 7 times in tasks like this")),
         stage=stage,
-        **more,  # type: ignore[arg-type]
+        **more,
     )
 
 

@@ -3,12 +3,17 @@
 import asyncio
 import contextlib
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from hermes_agent.store import retention
+from hermes_agent.store.database import Connection
+from hermes_agent.store.families import Family, clean_name, save_family
+from hermes_agent.store.heuristics import lock_sequence
+from hermes_agent.store.lessons import Lesson, Mending, Observation, PlanStep, add_lesson
 from hermes_agent.store.open import Store, open_store
 from hermes_agent.store.runs import Run
 from hermes_agent.types.errors import LeaseLost, NotFound, SessionBusy
@@ -23,7 +28,7 @@ from hermes_agent.types.events import (
     RunFinished,
 )
 from hermes_agent.types.tools import Effect, ToolCall
-from hermes_agent.types.trace import CallStatus, Outcome, RunStatus
+from hermes_agent.types.trace import AdviceItem, CallStatus, Judge, Outcome, RunStatus
 from tests.postgres_cluster import PostgresCluster
 from tests.store.samples import begun, finish
 
@@ -71,7 +76,32 @@ async def fill(store: Store, mark: bool = True) -> Run:
         run.id, run.epoch, [RunFinished(answer=say("answer"), status=RunStatus.DONE, outcome=outcome)]
     )
     await store.inbox.put(run.session_id, say("queued"), InboxMode.QUEUE, {"note": say("queued")})
+    await store.database.write(lambda connection: learn(connection, store, run, say))
     return run
+
+
+def learn(connection: Connection, store: Store, run: Run, say: Callable[[str], str]) -> None:
+    """A lesson with payload wherever it may hold some, in a family that was named with words of the request."""
+    family = Family(id=f"f-{run.id}", name=clean_name(say("user")), centroid={7: 1.0}, tasks=1)
+    save_family(connection, family)
+    lesson = Lesson(
+        run_id=run.id,
+        session_id=run.session_id,
+        family=family.id,
+        model="m",
+        at=5.0,
+        surface="cli",
+        success=True,
+        judged_by=Judge.USER,
+        observations=(Observation(tool="read_file", worked=False, features=(say("argument"),), error=say("error")),),
+        mendings=(Mending(tool="read_file", error=say("error"), then="patch", worked=True, change=say("argument")),),
+        steps=(PlanStep(tool="patch", after="", worked=True, arguments={"path": say("argument")}),),
+        items=(AdviceItem(id="h1", text=say("reason")),),
+        calls=2,
+        errors=1,
+        seconds=1.5,
+    )
+    add_lesson(connection, lesson, lock_sequence(connection, store.database.backend), "local")
 
 
 def files_with_marker(folder: Path) -> list[str]:
@@ -150,6 +180,13 @@ def test_a_tombstone_and_counts_stay(store: Store) -> None:
         ]
         assert rows("SELECT status, reason FROM outcomes") == [("done", "")]
         assert rows("SELECT COUNT(*) FROM model_calls") == [(1,)]
+        assert rows("SELECT * FROM lessons") == [
+            (
+                *(run.id, 1, run.session_id, "local", f"f-{run.id}", "m", "cli", 1, "user", 0, "patch"),
+                *(2, 1, 1, 1, 1.5, "", 5.0),
+            )
+        ]
+        assert rows("SELECT id, name, tasks FROM families") == [(f"f-{run.id}", f"f-{run.id}", 1)]
         emptied = ("events", "inbox", "session_values", "prefix_epochs", "prefixes", "decisions", "search", "outbox")
         for table in emptied:
             assert rows(f"SELECT COUNT(*) FROM {table}") == [(0,)], table

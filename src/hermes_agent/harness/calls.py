@@ -200,7 +200,8 @@ class Calls:
             await record([decided])
             await asyncio.sleep(backoff(attempt, self._rng))
             attempt += 1
-        mending = self._mended(wish, scene, result, attempt) if status in _FAILED else []
+        if status in _FAILED:
+            scene.told += self._mended(wish, scene, result, attempt)
         events.append(
             CallFinished(
                 call_id=wish.call.id,
@@ -216,7 +217,7 @@ class Calls:
                 origin=self.redactor.redact(result.origin),
             )
         )
-        return events + mending
+        return events
 
     def _labels(self, wish: Wish, scene: CallScene, result: ToolResult) -> tuple[Label, ...]:
         arguments = wish.call.arguments
@@ -232,7 +233,7 @@ class Calls:
         return ruling.steer is None
 
     def _mended(self, wish: Wish, scene: CallScene, result: ToolResult, attempt: int) -> list[AnyEvent]:
-        """What learning says to a failure: told to the model right behind the result."""
+        """What learning says to a failure: told to the model before it is asked again."""
         ruling = self._advisor.repair(_failure(wish, result, attempt), scene.situation)
         told = [Fragment(source="advice", text=ruling.hint)] if ruling.hint else []
         return [*_recorded(ruling, wish.call.id), *told]

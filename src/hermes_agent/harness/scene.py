@@ -81,10 +81,16 @@ class CallScene:
         self.provenance = provenance
         self.answers: dict[str, tuple[str, Answer]] = {}
         self.advised: list[AnyEvent] = []
+        self.told: list[AnyEvent] = []
 
     def taken_advice(self) -> list[AnyEvent]:
         """What learning said about calls since this was last asked, to be journaled with what follows from it."""
         taken, self.advised = self.advised, []
+        return taken
+
+    def taken_hints(self) -> list[AnyEvent]:
+        """What the model is to be told before it is asked again: behind the results of all calls, never between."""
+        taken, self.told = self.told, []
         return taken
 
 

@@ -46,6 +46,7 @@ class RunState:
         self.previous = ""
         self.advised_by: int | None = None
         self.family = ""
+        self.behind: frozenset[str] = frozenset()
         for recorded in events:
             self.apply(recorded.event)
 
@@ -67,8 +68,8 @@ class RunState:
                 self.spawned.append(event)
             case CallFinished():
                 self._call_finished(event)
-            case AdviceGiven(family=family, set_version=version) if family or version or self.advised_by is None:
-                self.family, self.advised_by = family or self.family, version
+            case AdviceGiven(family=family, set_version=version, behind=behind) if self.advised_by is None:
+                self.family, self.advised_by, self.behind = family, version, frozenset(behind)
             case Decided(choice="retry"):
                 self._plan = self._plan.retried()
             case PlanChanged(plan=plan):

@@ -32,8 +32,10 @@ class NestedTools:
         self._made = 0
 
     def find(self, query: str, limit: int) -> Sequence[ToolSpec]:
-        """The tools that fit a query best, whether they are in the prompt or not."""
-        return rank(self._desk.registry.specs(), query, limit)
+        """The tools that fit a query best, whether they are in the prompt or not; those that keep failing in tasks like
+        this come last among them."""
+        found = rank(self._desk.registry.specs(), query, limit)
+        return sorted(found, key=lambda spec: spec.name in self._scene.state.behind)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Make a call. Whatever stands against it is in the result."""

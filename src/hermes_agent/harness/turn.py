@@ -265,7 +265,8 @@ class Turn:
             await self.commit(events)
 
     async def _take_steering(self) -> None:
-        """Messages that join the turn at this step."""
+        """Hints and messages that join the turn at this step."""
+        await self.commit(self.scene.taken_hints())
         if not self.signals.steering:
             return
         self.signals.steering = False

@@ -7,6 +7,7 @@ advice costs the same with one stored trace and with a million.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
@@ -14,10 +15,12 @@ import msgspec
 from ..config.settings import LearningSettings
 from ..store.database import Connection
 from ..store.families import clean_name
-from ..store.heuristics import EVERY_FAMILY, Heuristic, changed_since, read_heuristics, read_set, values_of
+from ..store.heuristics import EVERY_FAMILY, Heuristic, Stage, changed_since, read_heuristics, read_set, values_of
+from ..store.lessons import in_batches
 from ..store.open import Store
 from ..types.advice import Advice, Failure, Moment, Ruling, Situation
 from ..types.base import Value
+from ..types.errors import HermesError
 from ..types.trace import Trace
 from .families import Book
 from .learner import Learner
@@ -105,8 +108,11 @@ class LearnedAdvisor:
             view = self._current(connection, pin, counters)
             family = self._family(connection, situation, counters)
             placed = msgspec.structs.replace(situation, family=family)
-            widened = _widened(connection, family, situation.model)
-            standing = Standing(placed, view.of(situation.model, family), self._settings.explore, widened=widened)
+            widened = situation.pin is None and _widened(connection, family, situation.model)
+            known = view.of(situation.model, family)
+            if situation.pin is not None:
+                known = _as_it_began(connection, view.version, known)
+            standing = Standing(placed, known, self._settings.explore, widened=widened)
             may_correct = _follows(connection, situation.run_id)
             return _Stand(standing=standing, family=family, version=view.version, may_correct=may_correct)
 
@@ -120,9 +126,14 @@ class LearnedAdvisor:
         if pin is not None:
             return _viewed(connection, pin, counters["audit"], {})
         version, audit, view = counters["active_set"], counters["audit"], self._view
-        if (version, audit) != (view.version, view.audit):
-            stale = set(changed_since(connection, view.audit)) if audit > view.audit >= 0 <= view.version else None
-            kept = {} if stale is None else {name: one for name, one in view.members.items() if name not in stale}
+        if (version, audit) == (view.version, view.audit):
+            return view
+        known = bool(view.members) and audit > view.audit
+        stale = set(changed_since(connection, view.audit)) if known else view.members.keys()
+        if version == view.version and not stale & view.members.keys():
+            self._view = msgspec.structs.replace(view, audit=audit)
+        else:
+            kept = {name: one for name, one in view.members.items() if name not in stale}
             self._view = _viewed(connection, version, audit, kept)
         return self._view
 
@@ -152,12 +163,10 @@ class LearnedAdvisor:
     async def learn(self, trace: Trace) -> None:
         """Fold a run into what is known. Nothing is learned from a run in which a stranger's text gave instructions."""
         self._standing.pop(trace.run_id, None)
-        family = trace.family
-        if not family:
-            situation = Situation(request=trace.request, model=trace.model)
-            family = await self._store.database.read(
-                lambda connection: self._family(connection, situation, values_of(connection))
-            )
+        situation = Situation(request=trace.request, model=trace.model, family=trace.family)
+        family = await self._store.database.read(
+            lambda connection: self._family(connection, situation, values_of(connection))
+        )
         texts = strangers_texts(trace)
         tainted = bool(texts) and await asyncio.to_thread(instructs, texts)
         learned = await self.learner.learn(trace, family, tainted=tainted)
@@ -165,19 +174,21 @@ class LearnedAdvisor:
             self._notify(notice)
 
     async def _catch_up(self, but: str) -> None:
-        """Learn from runs that ended while their process died before it could learn from them."""
+        """Learn from runs that ended while their process died before it could learn from them. One whose journal is
+        damaged costs nobody else advice."""
 
         def unit(connection: Connection) -> list[str]:
             rows = connection.run(
                 "SELECT o.run_id FROM (SELECT run_id, at FROM outcomes WHERE at > ? ORDER BY at DESC LIMIT ?) o"
                 " WHERE o.run_id <> ? AND NOT EXISTS (SELECT 1 FROM lessons l WHERE l.run_id = o.run_id)"
-                " ORDER BY o.at LIMIT ?",
+                " AND EXISTS (SELECT 1 FROM events e WHERE e.run_id = o.run_id) ORDER BY o.at LIMIT ?",
                 (connection.now() - _DAY, _LOOKED_BACK, but, _CATCH_UP),
             )
             return [row[0] for row in rows]
 
         for run_id in await self._store.database.read(unit):
-            await self.learn(await self._store.traces.own_of_run(run_id))
+            with contextlib.suppress(HermesError):
+                await self.learn(await self._store.traces.own_of_run(run_id))
 
 
 def _viewed(connection: Connection, version: int, audit: int, kept: Mapping[str, Heuristic]) -> _View:
@@ -191,6 +202,20 @@ def _viewed(connection: Connection, version: int, audit: int, kept: Mapping[str,
     return _View(
         version=version, audit=audit, members=known, placed={place: tuple(found) for place, found in placed.items()}
     )
+
+
+def _as_it_began(connection: Connection, version: int, known: Sequence[Heuristic]) -> list[Heuristic]:
+    """Members of a set in the stages they had when it came into force: an audit knows nothing of what followed."""
+    began = read_set(connection, version).at
+    stages: dict[str, Stage] = {}
+    for part in in_batches([heuristic.id for heuristic in known], 500):
+        rows = connection.run(
+            f"SELECT heuristic_id, became FROM heuristic_audit WHERE heuristic_id IN ({', '.join('?' * len(part))})"
+            " AND became IN ('probation', 'trusted') AND at <= ? ORDER BY seq",
+            (*part, began),
+        )
+        stages.update({row[0]: Stage(row[1]) for row in rows})
+    return [msgspec.structs.replace(item, stage=stages.get(item.id, item.stage)) for item in known]
 
 
 def _follows(connection: Connection, run_id: str) -> bool:

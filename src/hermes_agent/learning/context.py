@@ -51,8 +51,8 @@ def error_class(error: str, text: str = "") -> str:
 
 
 def features_of(arguments: Mapping[str, Any], previous: str = "") -> tuple[str, ...]:
-    """What could explain how a call ends, most general first; at most ten, the same for the same shape. Every feature is
-    text that any database takes, whatever the arguments hold."""
+    """What could explain how a call ends, most general first; at most ten, the same for the same shape. Every feature
+    is text that any database takes, whatever the arguments hold."""
     named = {str(name): value for name, value in arguments.items()}
     found = [f"keys={','.join(sorted(named))[:80]}"] if named else []
     for name in sorted(named)[:_MOST_ARGUMENTS]:

@@ -12,7 +12,7 @@ from itertools import combinations
 
 import msgspec
 
-from ..store.heuristics import EVERY_FAMILY, CellKey, Kind
+from ..store.heuristics import ANY_TOOL, EVERY_FAMILY, CellKey, Kind
 from ..store.lessons import Lesson, Observation
 from .cells import Cells, IndexCell, ToolCell, WideCell, index_key, tool_key, wide_key
 from .evidence import RESTORE, chance_better
@@ -62,6 +62,8 @@ def _keys(lesson: Lesson) -> Iterator[CellKey]:
         yield from rate_keys(lesson, seen.tool)
         yield from (tool_key(lesson, seen.tool, feature) for feature in seen.features)
         if seen.tries > 1 and seen.error:
+            yield (model, EVERY_FAMILY, f"retries:{seen.error}", "")
+            yield (model, EVERY_FAMILY, f"retry:{ANY_TOOL}:{seen.error}", "")
             yield from ((model, place, f"retry:{seen.tool}:{seen.error}", "") for place in (family, EVERY_FAMILY))
     for mending in lesson.mendings:
         yield from rate_keys(lesson, mending.then)
@@ -73,12 +75,18 @@ def _keys(lesson: Lesson) -> Iterator[CellKey]:
 
 
 def _keys_behind(lesson: Lesson, cells: Cells) -> Iterator[CellKey]:
-    """What the first cells point to: tools that were used in place of others, and other places of a step."""
+    """What the first cells point to: tools used in place of others, pairs of features, and other places of a step."""
     for tool in dict.fromkeys(seen.tool for seen in lesson.observations):
         index = cells.get(index_key(lesson, tool), IndexCell)
         wide = cells.get(wide_key(lesson.model, tool), WideCell)
-        for other in {**index.instead, **wide.instead}:
-            yield from rate_keys(lesson, other)
+        for other, (good, _) in {**wide.instead, **index.instead}.items():
+            if good:
+                yield from rate_keys(lesson, other)
+    for seen in lesson.observations:
+        index = cells.get(index_key(lesson, seen.tool), IndexCell)
+        for one, other in combinations(seen.features, 2) if index.looks_at_pairs else ():
+            if (pair := f"{one} & {other}") in index.pairs:
+                yield tool_key(lesson, seen.tool, pair)
     for tool in dict.fromkeys(step.tool for step in lesson.steps if step.after):
         places = cells.get((lesson.model, lesson.family, f"steps:{tool}", ""), IndexCell)
         yield from ((lesson.model, lesson.family, f"step:{tool}", after) for after in places.conditions)

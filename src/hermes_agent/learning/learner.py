@@ -79,6 +79,9 @@ class Learner:
             add_judgement(connection, judgement, seq, self._clock())
             counted = known.judged_by is Judge.INFERRED
             return self._follow(connection, judgement, None, counted=counted)
+        if _erased(connection, lesson.session_id):
+            set_value(connection, "sequence", seq - 1)
+            return Learned(version=value_of(connection, "active_set"))
         family = learn_family(connection, lesson.family, request, lesson.at)
         lesson = msgspec.structs.replace(lesson, family=family.id)
         add_lesson(connection, lesson, seq, self._owner)
@@ -114,6 +117,11 @@ class Learner:
             if heuristic is not None and item.applied and heuristic.applied_at is None:
                 register.known[item.id] = msgspec.structs.replace(heuristic, applied_at=lesson.at)
                 register.changed[item.id] = None
+
+
+def _erased(connection: Connection, session_id: str) -> bool:
+    """Whether the session was deleted meanwhile: nothing of it may be written any more."""
+    return bool(connection.run("SELECT 1 FROM sessions WHERE id = ? AND deleted_at IS NOT NULL", (session_id,)))
 
 
 def _newly_judged(known: Lesson, lesson: Lesson) -> Lesson | None:

@@ -87,10 +87,11 @@ class Past:
         return after, last, models
 
     async def _read(self, model: str, after: int, last: int) -> tuple[list[Row], dict[int, frozenset[str]]]:
-        """The next rows, and the sets that advised runs since `after`. `at + 0` keeps the engines from reading by time,
-        which is not the order asked for."""
+        """The next rows, and the sets that advised runs since `after`. Erased sessions left rows without a payload.
+        `at + 0` keeps the engines from reading by time, which is not the order asked for."""
         chosen = {"family = ?": self._window.family, "model = ?": model, "at + 0 >= ?": self._window.since}
-        where = ["seq > ?", "seq <= ?", "surface <> ?", *(text for text, value in chosen.items() if value)]
+        always = ("seq > ?", "seq <= ?", "surface <> ?", "payload <> ''")
+        where = [*always, *(text for text, value in chosen.items() if value)]
         params = (after, last, REPLAYED, *filter(None, chosen.values()), _BATCH)
         sql = f"SELECT {_COLUMNS}, set_version FROM lessons WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?"
 

@@ -256,7 +256,7 @@ def best_of(connection: Connection, family: str, model: str) -> Best:
     ((calls,),) = connection.run(f"SELECT MIN(calls) {good}", (family, model))
     ((seconds,),) = connection.run(f"SELECT MIN(seconds) {good}", (family, model))
     rows = connection.run(
-        "SELECT payload FROM lessons WHERE family = ? AND model = ? ORDER BY seq DESC LIMIT ?",
+        "SELECT payload FROM lessons WHERE family = ? AND model = ? AND payload <> '' ORDER BY seq DESC LIMIT ?",
         (family, model, PITFALLS_FROM),
     )
     lessons = [msgspec.json.decode(row[0], type=Lesson) for row in rows]

@@ -30,6 +30,7 @@ CREATE TABLE lessons (
 );
 CREATE INDEX lessons_by_family ON lessons (family, model, seq);
 CREATE INDEX lessons_by_time ON lessons (at);
+CREATE INDEX lessons_by_session ON lessons (session_id);
 
 -- What a person or a verifier said later about a run that was learned from before; part of the same sequence.
 CREATE TABLE judgements (
@@ -71,6 +72,7 @@ CREATE TABLE heuristics (
     applied_at DOUBLE PRECISION
 );
 CREATE INDEX heuristics_by_place ON heuristics (model, family);
+CREATE INDEX heuristics_by_stage ON heuristics (stage);
 
 -- Sets of heuristics that act. Immutable; learning.active_set says which one is in force.
 CREATE TABLE heuristic_sets (

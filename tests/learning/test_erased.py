@@ -1,0 +1,97 @@
+"""Deleting a session erases what was learned from it too; the figures stay, and everything still reads them."""
+
+from collections.abc import Callable
+
+import pytest
+
+from hermes_agent.agent import Agent
+from hermes_agent.learning.learner import Learned, Learner
+from hermes_agent.learning.past import Window
+from hermes_agent.learning.replay import Target, replayed
+from hermes_agent.store import retention
+from hermes_agent.store.database import Connection, Row
+from hermes_agent.store.learning_views import Best, best_of
+from hermes_agent.store.lessons import read_lessons
+from hermes_agent.store.open import Store
+from hermes_agent.tools.tool import Tool
+from hermes_agent.types.trace import Trace
+from tests.harness.rig import Rig, call, calling, rig, saying
+from tests.learning.tables import dump
+
+__all__ = ["rig"]
+
+FAMILY, MODEL = "ledgers", "scripted:script"
+
+
+def parse(path: str) -> str:
+    """Parse a file."""
+    raise ValueError(f"cannot parse {path}")
+
+
+def taught(rig: Rig, runs: int, mode: str = "on") -> tuple[Agent, list[Trace]]:
+    """An agent that has made some runs, each in a session of its own, and their traces."""
+    rig.configure(learning={"mode": mode})
+    script = [turn for _ in range(runs) for turn in (calling(call("parse", path="a.csv")), saying("done"))]
+    agent = rig.agent(script, [Tool("parse", parse, capabilities=[], effect="idempotent")])
+    made = [agent.run("sum the ledger", session="new", options={"family": FAMILY}).run_id for _ in range(runs)]
+    return agent, [agent.wait(agent.app.store.traces.of_run(run_id)) for run_id in made]
+
+
+def delete(agent: Agent, trace: Trace) -> None:
+    assert agent.wait(retention.delete_sessions(agent.app.store, [trace.session_id])) == []
+
+
+def asked(store: Store, question: Callable[[Connection], object]) -> object:
+    return store.database.read_now(question)
+
+
+def lessons(store: Store) -> list[Row]:
+    sql = "SELECT run_id, family, success, calls, errors, payload = '' FROM lessons ORDER BY seq"
+    return [tuple(map(str, row[:1])) + tuple(row[1:]) for row in store.database.read_now(lambda one: one.run(sql))]
+
+
+@pytest.mark.req("H5", "H9")
+def test_the_figures_stay_and_replay_leaves_the_run_out(rig: Rig) -> None:
+    agent, traces = taught(rig, 3)
+    store = agent.app.store
+    delete(agent, traces[1])
+    assert lessons(store) == [(trace.run_id, FAMILY, 1, 1, 1, place == 1) for place, trace in enumerate(traces)]
+    kept = [(1, traces[0].run_id), (3, traces[2].run_id)]
+    assert asked(store, lambda one: [(seq, lesson.run_id) for seq, lesson in read_lessons(one)]) == kept
+    fastest = min(trace.summary.total_time for trace in traces)
+    best = Best(calls=1, seconds=fastest, pitfalls=frozenset({"parse:valueerror"}))
+    assert asked(store, lambda one: best_of(one, FAMILY, MODEL)) == best
+    read: list[int] = []
+    agent.wait(replayed(store.database, Target(words="nothing", acting={}), Window(), read.append))
+    assert read == [2]
+
+
+@pytest.mark.req("H5", "H15")
+def test_what_was_deleted_is_not_learned_again(rig: Rig) -> None:
+    """A program may still hold the trace, and learning may come when the session is gone already."""
+    agent, traces = taught(rig, 2)
+    store = agent.app.store
+    delete(agent, traces[0])
+    before = dump(store)
+    learner = Learner(store.database, settings=agent.app.settings.learning)
+    assert [learner.learn_now(trace, FAMILY, tainted=False) for trace in traces] == [Learned(version=0)] * 2
+    assert dump(store) == before
+
+
+@pytest.mark.req("H5", "H7")
+def test_a_deleted_run_that_was_never_learned_from_is_not_caught_up_with(rig: Rig) -> None:
+    agent, (gone, kept) = taught(rig, 2, mode="off")
+    delete(agent, gone)
+    assert lessons(agent.app.store) == []
+    later, (new,) = taught(rig, 1)
+    assert [row[0] for row in lessons(later.app.store)] == [kept.run_id, new.run_id]
+
+
+@pytest.mark.req("H7", "R14")
+def test_an_old_run_with_a_damaged_journal_costs_new_runs_nothing(rig: Rig) -> None:
+    agent, (damaged,) = taught(rig, 1, mode="off")
+    sql = "UPDATE events SET payload = '{' WHERE run_id = ? AND kind = 'call_finished'"
+    agent.app.store.database.write_now(lambda one: one.run(sql, (damaged.run_id,)))
+    later, (new,) = taught(rig, 1)
+    assert new.summary.was_successful
+    assert [row[0] for row in lessons(later.app.store)] == [new.run_id]
