@@ -6,9 +6,13 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from hypothesis import settings
 
 from hermes_agent.store.open import Store, open_store
 from tests.postgres_cluster import PostgresCluster, find_initdb
+
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 
 @pytest.fixture

@@ -21,8 +21,6 @@ from benchmarks.learning.faults import read_schedule, with_silent
 from benchmarks.learning.stats import Figure, by_kind, figures
 
 DEFAULT_TOOLS = "GorillaFileSystem,TradingBot,VehicleControlAPI"
-TUNING_SEEDS = range(1, 500)
-"""Seeds that may be looked at while the learner is tuned; reported figures use others."""
 PARTS = ("bfcl", "plans", "sharing", "poisoning")
 
 
@@ -91,7 +89,11 @@ def main() -> int:
     """Run the worlds and print measured against goal; 1 when a goal was missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.learning", description=__doc__)
     parser.add_argument("--only", default=",".join(PARTS), help=f"parts to run: {', '.join(PARTS)}")
-    parser.add_argument("--seeds", default="501-520", help="seeds of the histories; those below 500 were looked at while worlds were made")
+    parser.add_argument(
+        "--seeds",
+        default="501-520",
+        help="seeds of the histories; those below 500 were looked at while worlds were made",
+    )
     parser.add_argument("--tasks", type=int, default=250, help="tasks of a history")
     parser.add_argument("--arms", default=",".join(Arm), help=f"arms to run: {', '.join(Arm)}")
     parser.add_argument("--tools", default=DEFAULT_TOOLS, help=f"classes: {', '.join(MODULES)}")

@@ -2,9 +2,9 @@
 
 Simulated are the services (the leaderboard's own Python objects), their faults (`faults.py`) and the model (the
 Apprentice). Everything between them is the product: agent, harness, journal, store, permissions, retries, learning.
-Each frequent function has five providers, tools of their own that do the same job on the same object; the task lists them
-in a fixed order. A call that is stopped by a fault has no effect. A run is right when the objects are in the gold state
-and every gold answer was obtained, in order.
+Each frequent function has five providers, tools of their own that do the same job on the same object; the task lists
+them in a fixed order. A call that is stopped by a fault has no effect. A run is right when the objects are in the gold
+state and every gold answer was obtained, in order.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from termios import TIOCSCTTY, TIOCSWINSZ
 
 from tests.cli.command import HERMES, Hermes
 
-_PATIENCE = 15.0
+_PATIENCE = 60.0
 _WHERE = b"\x1b[6n"
 """The question for the cursor's place, which a real terminal answers."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]|\x1b[=>]|\x1b\][^\x07]*\x07|\r")

@@ -245,7 +245,6 @@ def decisions(agent: Agent, result: RunResult) -> list[object]:
 
 
 def version_of(agent: Agent) -> int:
-    """The set in force."""
     return counter(agent.app.store, "active_set")
 
 
@@ -364,6 +363,7 @@ def died_before_learning(rig: Rig, family: str) -> None:
 
 
 def test_a_run_that_cannot_be_learned_from_keeps_nobody_from_working(local_rig: Rig) -> None:
+    configured(local_rig)
     died_before_learning(local_rig, "日本")
     agent = local_rig.agent([saying("hello")])
     assert agent.run("hello").answer == "hello"
@@ -395,5 +395,4 @@ def test_hostile_arguments_in_a_run_are_learned_and_hurt_nobody(rig: Rig) -> Non
     agent = rig.agent([wild, saying("done")], tools([]))
     result = agent.run("sum \x00 it", options=HERE)
     assert [decided for decided in of(Decided, events(agent, result)) if decided.subject == "learning"] == []
-    (kept,) = dump(agent.app.store, "lessons")["lessons"]
-    assert kept[0] == result.run_id
+    assert [row[0] for row in dump(agent.app.store, "lessons")["lessons"]] == [result.run_id]

@@ -108,7 +108,7 @@ def test_hostile_arguments_become_a_few_short_features_that_every_database_takes
     assert found == features_of(dict(reversed(arguments.items())), "tool\x00:" + "e" * 500)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.dictionaries(KEYS, JSON, max_size=8), st.text(max_size=100))
 def test_whatever_the_arguments_are_features_are_few_short_and_the_same_again(
     arguments: dict[str, Any], previous: str

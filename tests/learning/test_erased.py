@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from hermes_agent.agent import Agent
+from hermes_agent.learning.cells import hidden
 from hermes_agent.learning.learner import Learned, Learner
 from hermes_agent.learning.past import Window
 from hermes_agent.learning.replay import Target, replayed
@@ -21,6 +22,7 @@ from tests.learning.tables import dump
 __all__ = ["rig"]
 
 FAMILY, MODEL = "ledgers", "scripted:script"
+SAID = ("zebrafinch", "quokka", "pangolin", "numbat", "axolotl")
 
 
 def parse(path: str) -> str:
@@ -64,6 +66,50 @@ def test_the_figures_stay_and_replay_leaves_the_run_out(rig: Rig) -> None:
     read: list[int] = []
     agent.wait(replayed(store.database, Target(words="nothing", acting={}), Window(), read.append))
     assert read == [2]
+
+
+@pytest.mark.req("H5")
+def test_evidence_keeps_no_word_that_was_said_in_a_session(rig: Rig) -> None:
+    """A failed call, its repair, a pair of features: none of their words is anywhere in the tables of learning."""
+    rig.configure(learning={"mode": "on"})
+    words = [("zebrafinch", "quokka"), ("zebrafinch", "http://pangolin.example/x"), ("numbat eats & sleeps", "quokka")]
+    script = [turn for one, two in words for turn in (calling(call("look", one=one, two=two)),) * 3]
+
+    def look(one: str, two: str) -> str:
+        """Look something up."""
+        if one == "zebrafinch":
+            raise ValueError("not there")
+        return "found"
+
+    agent = rig.agent([*script, saying("done")], [Tool("look", look, capabilities=[], effect="idempotent")])
+    run = agent.run("find the axolotl", session="new")
+    trace = agent.wait(agent.app.store.traces.of_run(run.run_id))
+    stored = str(dump(agent.app.store)).lower()
+    assert [word for word in SAID if word in stored] == list(SAID), "the lesson has them while the session is there"
+    delete(agent, trace)
+    stored = str(dump(agent.app.store)).lower()
+    assert [word for word in SAID if word in stored] == []
+    assert "one=#" in stored and "two.host=#" in stored
+
+
+@pytest.mark.parametrize(
+    ("condition", "stored"),
+    [
+        ("", ""),
+        ("keys=a,b & path.suffix=.csv", "keys=a,b & path.suffix=.csv"),
+        ("after=read_file:ok & deep=true", "after=read_file:ok & deep=true"),
+        ("path:path", "path:path"),
+        ("read_file", "read_file"),
+        ("mode=fast", "mode=#2eca8c90d2291c1d"),
+        ("mode=fast & path:path", "mode=#2eca8c90d2291c1d & path:path"),
+        ("look>one=a & b", "look>one=#f25ffa0fb5d990bd"),
+        ("look>", "look>"),
+        ("mode=\ud800", "mode=#503cc604031d617a"),
+    ],
+)
+def test_conditions_as_they_are_stored(condition: str, stored: str) -> None:
+    assert hidden(condition) == stored
+    assert hidden(stored) == stored
 
 
 @pytest.mark.req("H5", "H15")

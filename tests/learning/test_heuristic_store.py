@@ -115,21 +115,19 @@ def test_the_harness_asks_and_teaches_the_store(place: None, store: Store) -> No
         raise ConnectionError("down")
 
     heuristics = LearnedHeuristics(store, LearningSettings(approve=(), explore=0.0))
-    attempts = []
-    for number in range(11):
-        model = Witness([calling(call("flaky", url="http://h/x")), saying("gave up")], model="w")
-        harness = HermesHarness(model, heuristics)
-        harness.agent.register_tool(Tool("flaky", flaky, capabilities=[], effect="idempotent"))
-        tries.clear()
-        (done,) = harness.execute(f"Fetch page {number} from the server").calls
-        attempts.append((done.attempts, len(tries)))
-        retried = harness.should_retry("flaky", "ConnectionError")
-        harness.agent.close()
-        if not retried:
-            break
-    assert attempts[0] == attempts[-1] and attempts[0][0] > 1
-    again = HermesHarness(Witness([calling(call("flaky", url="http://h/x")), saying("no")], model="w"), heuristics)
-    again.agent.register_tool(Tool("flaky", flaky, capabilities=[], effect="idempotent"))
-    (done,) = again.execute("Fetch page 99 from the server").calls
-    again.agent.close()
-    assert (done.attempts, len(attempts)) == (1, len(dump(store, "lessons")["lessons"]) - 1)
+    fetching = [calling(call("flaky", url="http://h/x")), saying("gave up")]
+    harness = HermesHarness(Witness(fetching * 2, model="w"), heuristics)
+    harness.agent.register_tool(Tool("flaky", flaky, capabilities=[], effect="idempotent"))
+    (first,) = harness.execute("Fetch a page from the server").calls
+    assert first.attempts == len(tries) > 1
+    assert harness.should_retry("flaky", "ConnectionError")
+    for number in range(9):
+        again = msgspec.structs.replace(failed("flaky", "ConnectionError", url="http://h/x"), attempts=3)
+        told = trace(number, again, request="Fetch a page from the server", family="")
+        heuristics.learn_from_trace(msgspec.structs.replace(told, model="scripted:w"))
+    assert not harness.should_retry("flaky", "ConnectionError")
+    tries.clear()
+    (second,) = harness.execute("Fetch another page from the server").calls
+    harness.agent.close()
+    assert (second.attempts, len(tries)) == (1, 1)
+    assert [row[0] for row in dump(store, "lessons")["lessons"]][-1] == second.run_id

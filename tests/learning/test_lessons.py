@@ -283,7 +283,7 @@ CALLS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(CALLS)
 def test_a_lesson_of_anything_round_trips_as_json(calls: list[ToolRecord]) -> None:
     lesson = taught(*calls)

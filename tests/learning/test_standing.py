@@ -14,7 +14,7 @@ from hermes_agent.types.tools import ToolCall
 from hermes_agent.types.trace import AdviceItem
 
 WHERE = Situation(request="sum the ledger", model="m", family="ledgers", run_id="run1")
-RUNS = 3000
+RUNS = 1000
 
 
 def known(name: str, kind: Kind, subject: str = "bad", stage: Stage = Stage.TRUSTED, **more: Any) -> Heuristic:
@@ -116,13 +116,13 @@ def test_at_most_two_coins_of_probation_are_flipped_in_a_run_and_all_get_their_t
         for number in range(6)
     ]
     tried: dict[str, int] = {}
-    for number in range(600):
+    for number in range(300):
         items, *_ = standing(*trying, AVOID, run=f"r{number}").opening()
         coins = [item.id for item in items if item.kind == "workflow"]
         assert len(coins) == 2
         for name in coins:
             tried[name] = tried.get(name, 0) + 1
-    assert all(within(tried[item.id], 1 / 3, 600) for item in trying)
+    assert all(within(tried[item.id], 1 / 3, 300) for item in trying)
 
 
 def test_what_is_trusted_on_tasks_is_held_out_together() -> None:

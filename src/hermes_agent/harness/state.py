@@ -89,6 +89,8 @@ class RunState:
             self.succeeded.add(event.tool)
         if intent is None:
             return
+        asked = self.asked.get(event.call_id)
+        self._steered = [one for one in self._steered if asked is None or not _same(one, asked)]
         if intent.effect is not Effect.NONE:
             self._effects += 1
         elif event.status is CallStatus.OK:
@@ -116,8 +118,8 @@ class RunState:
         return answer if effects == self._effects else None
 
     def insists(self, call: ToolCall) -> bool:
-        """Whether this very call was advised against before in this run, and is now made all the same."""
-        return any(call.name == other.name and call.arguments == other.arguments for other in self._steered)
+        """Whether this very call was advised against since it last ran, and is now made all the same."""
+        return any(_same(call, other) for other in self._steered)
 
     def failed_before(self, digest: str) -> CallFinished | None:
         """How this very call failed last in this run, if it did."""
@@ -135,3 +137,7 @@ class RunState:
         """The active plan as the seed shows it: step in hand, names of pending calls, retries left."""
         pending = self._plan.pending or tuple(call.name for call in self.pending())
         return ActivePlan(step=self.iterations, pending=pending, retries_left=self._plan.retries_left)
+
+
+def _same(one: ToolCall, other: ToolCall) -> bool:
+    return one.name == other.name and one.arguments == other.arguments

@@ -6,7 +6,10 @@ fold runs on a database and on a dictionary.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from hashlib import blake2b
 from typing import TypeVar
 
 import msgspec
@@ -23,6 +26,8 @@ CONFIRMING_SESSIONS = 2
 _MOST_CONDITIONS = 40
 _MOST_INSTEAD = 12
 _MOST_FAMILIES = 64
+_SHAPES = ("keys", "after")
+_WORDLESS = re.compile(r"true|false|#[0-9a-f]{16}")
 
 
 class ToolCell(Value, frozen=True, kw_only=True):
@@ -63,6 +68,11 @@ class ToolCell(Value, frozen=True, kw_only=True):
         """The weighted e-value: it acts at 20."""
         return weight * self.evidence.e_against() / 2.0**self.generation
 
+    @property
+    def hopeful(self) -> bool:
+        """Whether the last explorations went well: then it is worth looking more often."""
+        return self.acting and max(self.evidence.restored) > 0
+
     def given_up(self) -> ToolCell:
         """A fresh start after the finding turned out not to hold any more."""
         return ToolCell(generation=self.generation + 1)
@@ -81,7 +91,8 @@ class IndexCell(Value, frozen=True, kw_only=True):
     once: bool = False
 
     def with_condition(self, condition: str, *, pair: bool = False) -> IndexCell:
-        """The condition registered, if there is room."""
+        """The condition registered as it is stored, if there is room."""
+        condition = hidden(condition)
         known = self.pairs if pair else self.conditions
         if condition in known or len(known) >= _MOST_CONDITIONS:
             return self
@@ -147,6 +158,26 @@ class TaskCell(Value, frozen=True, kw_only=True):
     evidence: TaskEvidence = TaskEvidence()
 
 
+@lru_cache(maxsize=4096)
+def hidden(condition: str) -> str:
+    """A condition as it is stored: words from arguments only as digests, because evidence outlives the session that
+    said them; what has become a heuristic is told in words. A stored condition stays as it is."""
+    parts = [condition] if ">" in condition else condition.split(" & ")
+    return " & ".join(_hidden(part) for part in parts)
+
+
+def _hidden(part: str) -> str:
+    name, sign, value = part.partition("=")
+    if not sign or name in _SHAPES or name.endswith(".suffix") or _WORDLESS.fullmatch(value):
+        return part
+    return f"{name}=#{blake2b(value.encode('utf-8', 'backslashreplace'), digest_size=8).hexdigest()}"
+
+
+def stored_key(key: CellKey) -> CellKey:
+    """Where a cell lies in the store."""
+    return (*key[:3], hidden(key[3]))
+
+
 def tool_key(lesson: Lesson, tool: str, condition: str = "") -> CellKey:
     """Where a tool's evidence lies."""
     return (lesson.model, lesson.family, f"tool:{tool}", condition)
@@ -175,8 +206,9 @@ class Cells:
         """Read these in one go; what is there already is left alone."""
         missing = [key for key in dict.fromkeys(keys) if key not in self._raw]
         if missing:
-            found = self._load(missing)
-            self._raw.update({key: found.get(key) for key in missing})
+            places = {key: stored_key(key) for key in missing}
+            found = self._load(places.values())
+            self._raw.update({key: found.get(place) for key, place in places.items()})
 
     def get(self, key: CellKey, kind: type[V]) -> V:
         """The cell, or an empty one."""
@@ -197,4 +229,4 @@ class Cells:
 
     def changed(self) -> dict[CellKey, str]:
         """What must be written, as stored."""
-        return {key: ascii_json(self._values[key]) for key in self._dirty}
+        return {stored_key(key): ascii_json(self._values[key]) for key in self._dirty}

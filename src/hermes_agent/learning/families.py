@@ -37,6 +37,7 @@ SIMILAR = 0.26
 CLOSE = 0.43
 YOUNG = 25
 _SETTLED = 30
+_SKIPPED = 10
 _MEMORY = 50
 _LONGEST_TEXT = 4000
 _WORD_WEIGHT, _FIELD_WEIGHT, _ACT_WEIGHT = 1.0, 1.2, 1.0
@@ -114,10 +115,11 @@ class Book:
                 del self._index[key]
 
     def refresh(self, connection: Connection) -> None:
-        """Bring it up to date with the store. Centroids are large, so only those of changed families are read: every
-        change of one comes with a change of the columns that are compared here."""
+        """Bring it up to date with the store. Centroids are large, so only those that may have changed are read: of new
+        and renamed families, of those that learned from a request, and of those that others were merged into."""
         rows = connection.run("SELECT id, name, tasks, merged_into FROM families")
-        for family in read_families(connection, [row[0] for row in rows if not self._knows(*row)]):
+        changed = [(row[0], row[3]) for row in rows if not self._knows(*row)]
+        for family in read_families(connection, sorted({name for pair in changed for name in pair if name})):
             self.put(family)
         for gone in (self._families.keys() | self._merged.keys()) - {row[0] for row in rows}:
             self.remove(gone)
@@ -127,7 +129,7 @@ class Book:
         if merged_into:
             return self._merged.get(family_id) == merged_into
         known = self._families.get(family_id)
-        return known is not None and (known.name, known.tasks) == (name, tasks)
+        return known is not None and (known.name, _lessons(known.tasks)) == (name, _lessons(tasks))
 
     def place(self, text: str) -> Placement:
         """The family of a request. The same request always founds the same family, on every replica."""
@@ -190,6 +192,11 @@ class Book:
         return best, round(min(1.0, top / _length(vector)), 6)
 
 
+def _lessons(tasks: int) -> int:
+    """A number that differs when the centroid of a family has learned in between; see `learn_family`."""
+    return tasks if tasks < _SETTLED else _SETTLED + (tasks - 1) // _SKIPPED
+
+
 def learned(centroid: Centroid, text: str, tasks: int) -> Centroid:
     """The centroid with one more request, after `tasks` others. Old ones fade once there are many: wording drifts."""
     return mixed(centroid, min(tasks, _MEMORY) if centroid else 0, vector_of(text), 1)
@@ -212,7 +219,7 @@ def learn_family(connection: Connection, family_id: str, request: str, at: float
         name = unique_name(request, _names(connection)) if found else family_id
         family = Family(id=family_id, name=name, named_by="text" if found else "user", created_at=at)
     latest = max(family.updated_at, at)
-    if family.tasks >= _SETTLED and family.tasks % 10:
+    if family.tasks >= _SETTLED and family.tasks % _SKIPPED:
         count_task(connection, family.id, at)
         return msgspec.structs.replace(family, tasks=family.tasks + 1, updated_at=latest)
     centroid = learned(family.centroid, request, family.tasks)

@@ -14,10 +14,11 @@ from .evidence import ACT
 
 
 class Wish(StrEnum):
-    """What a finding asks for: to be noted as a candidate, to act, or to stop acting."""
+    """What a finding asks for: to be noted as a candidate, to act, to be looked at more or less often, or to stop."""
 
     NOTE = "note"
     ACT = "act"
+    LOOK = "look"
     STOP = "stop"
 
 
@@ -69,6 +70,28 @@ def counted(cell: ToolCell, weight: float = 1.0) -> dict[str, Any]:
         "e_value": round(min(cell.strength(weight), 1e12), 3),
         "e_restored": round(min(evidence.e_restored(), 1e12), 3) if cell.acting else 0.0,
     }
+
+
+def hope(subject: str, condition: tuple[str, ...], key: CellKey, before: ToolCell, after: ToolCell) -> list[Finding]:
+    """What follows when explorations begin to go well, or cease to: whatever stands on this cell is left aside more
+    often, or as usual again."""
+    if before.hopeful is after.hopeful:
+        return []
+    told = "worked when it was tried again; it is tried more often now" if after.hopeful else "failed again when tried"
+    return [
+        Finding(
+            wish=Wish.LOOK,
+            kind=Kind.HINT,
+            model=key[0],
+            family=key[1],
+            subject=subject,
+            condition=condition,
+            cause=told,
+            key=key,
+            detail={"hopeful": after.hopeful},
+            evidence=counted(after),
+        )
+    ]
 
 
 def where(family: str, condition: tuple[str, ...]) -> str:

@@ -14,9 +14,9 @@ import msgspec
 
 from ..store.heuristics import ANY_TOOL, EVERY_FAMILY, CellKey, Kind
 from ..store.lessons import Lesson, Observation
-from .cells import Cells, IndexCell, ToolCell, WideCell, index_key, tool_key, wide_key
+from .cells import Cells, IndexCell, ToolCell, WideCell, hidden, index_key, tool_key, wide_key
 from .evidence import RESTORE, chance_better
-from .findings import Finding, Wish, confidence_of, counted, may_act, where
+from .findings import Finding, Wish, confidence_of, counted, hope, may_act, where
 from .plans import fold_plan, fold_steps
 from .ranking import best_instead, rate_of
 from .recovery import fold_mending, fold_retry
@@ -85,7 +85,7 @@ def _keys_behind(lesson: Lesson, cells: Cells) -> Iterator[CellKey]:
     for seen in lesson.observations:
         index = cells.get(index_key(lesson, seen.tool), IndexCell)
         for one, other in combinations(seen.features, 2) if index.looks_at_pairs else ():
-            if (pair := f"{one} & {other}") in index.pairs:
+            if hidden(pair := f"{one} & {other}") in index.pairs:
                 yield tool_key(lesson, seen.tool, pair)
     for tool in dict.fromkeys(step.tool for step in lesson.steps if step.after):
         places = cells.get((lesson.model, lesson.family, f"steps:{tool}", ""), IndexCell)
@@ -104,23 +104,26 @@ def _observed(lesson: Lesson, seen: Observation, cells: Cells) -> list[Finding]:
     index = cells.get(index_key(lesson, seen.tool), IndexCell)
     for feature in seen.features:
         index = index.with_condition(feature)
-    singles = [feature for feature in seen.features if feature in index.conditions]
+    singles = [feature for feature in seen.features if hidden(feature) in index.conditions]
     pairs: list[str] = []
     if index.looks_at_pairs:
         for one, other in combinations(singles[:_MOST_PAIRED], 2):
             index = index.with_condition(f"{one} & {other}", pair=True)
-        pairs = [pair for one, other in combinations(singles, 2) if (pair := f"{one} & {other}") in index.pairs]
+        pairs = [pair for one, other in combinations(singles, 2) if hidden(pair := f"{one} & {other}") in index.pairs]
         cells.fetch(tool_key(lesson, seen.tool, pair) for pair in pairs)
+    hopes: list[Finding] = []
     for condition in ("", *singles, *pairs):
         key = tool_key(lesson, seen.tool, condition)
         cell = cells.get(key, ToolCell)
-        cells.put(key, cell.observed(worked=seen.worked, session=lesson.session_id, confirms=not seen.worked))
+        after = cell.observed(worked=seen.worked, session=lesson.session_id, confirms=not seen.worked)
+        cells.put(key, after)
+        hopes += hope(seen.tool, _parts(condition), key, cell, after)
     wide = cells.get(wide_key(lesson.model, seen.tool), WideCell)
     cells.put(wide_key(lesson.model, seen.tool), wide.seen(lesson.family, worked=seen.worked))
     index = msgspec.structs.replace(index, once=index.once or seen.once)
     index = _unexplained(lesson, seen, index, cells)
     cells.put(index_key(lesson, seen.tool), index)
-    return list(_avoided(lesson, seen, index, [*singles, *pairs], cells))
+    return [*hopes, *_avoided(lesson, seen, index, [*singles, *pairs], cells)]
 
 
 def _unexplained(lesson: Lesson, seen: Observation, index: IndexCell, cells: Cells) -> IndexCell:
@@ -140,6 +143,7 @@ def weight_of(condition: str, index: IndexCell) -> float:
     """The weight a condition was given when it first appeared."""
     if not condition:
         return _FAMILY_WEIGHT
+    condition = hidden(condition)
     if condition in index.conditions:
         place = index.conditions[condition]
         return _SINGLE_WEIGHT / (place * (place + 1))
@@ -169,7 +173,7 @@ def _against(lesson: Lesson, seen: Observation, condition: str, wish: Wish, cell
     index = cells.get(index_key(lesson, seen.tool), IndexCell)
     key = tool_key(lesson, seen.tool, condition)
     cell, weight = cells.get(key, ToolCell), weight_of(condition, index)
-    parts = tuple(condition.split(" & ")) if condition else ()
+    parts = _parts(condition)
     better = best_instead(lesson, seen.tool, cells)
     if wish is Wish.ACT:
         cells.put(index_key(lesson, seen.tool), msgspec.structs.replace(index, chosen=better))
@@ -192,10 +196,14 @@ def _against(lesson: Lesson, seen: Observation, condition: str, wish: Wish, cell
     )
 
 
+def _parts(condition: str) -> tuple[str, ...]:
+    return tuple(condition.split(" & ")) if condition else ()
+
+
 def _works_again(lesson: Lesson, seen: Observation, condition: str, cells: Cells) -> Iterator[Finding]:
     key = tool_key(lesson, seen.tool, condition)
     cell = cells.get(key, ToolCell)
-    parts = tuple(condition.split(" & ")) if condition else ()
+    parts = _parts(condition)
     if not condition:
         wide = cells.get(wide_key(lesson.model, seen.tool), WideCell)
         cells.put(wide_key(lesson.model, seen.tool), wide.restored(lesson.family, _ENOUGH))

@@ -27,6 +27,7 @@ from .bundle import (
     portable_model,
     private,
 )
+from .cells import stored_key
 
 _MOST_COUNTED = 10**9
 _MOST_FIGURES = 40
@@ -134,7 +135,7 @@ def _shared(one: Heuristic, family: str, cells: Mapping[CellKey, str]) -> Shared
 def _cell_of(one: Heuristic) -> CellKey | None:
     """Where the evidence of a heuristic lies; None where its own summary says all."""
     if one.kind in _ABOUT_TOOLS:
-        return one.model, one.family, f"tool:{one.subject}", " & ".join(one.condition)
+        return stored_key((one.model, one.family, f"tool:{one.subject}", " & ".join(one.condition)))
     if one.kind is Kind.FUTILE_RETRY:
         return one.model, one.family, f"retry:{one.subject}", ""
     return None

@@ -56,8 +56,20 @@ class Register:
         for finding in findings:
             if finding.wish is Wish.STOP:
                 self.stop(cells, finding.cause, _about(finding))
+            elif finding.wish is Wish.LOOK:
+                self._look(finding)
             else:
                 self._propose(finding, cells)
+
+    def _look(self, finding: Finding) -> None:
+        """Let what stands on a cell be left aside more often, or as usual again."""
+        place = (finding.family, finding.subject, finding.condition)
+        for heuristic in list(self.known.values()):
+            about = (heuristic.family, heuristic.subject, heuristic.condition)
+            if heuristic.stage.acts and about == place and heuristic.kind not in (Kind.FUTILE_RETRY, Kind.REPAIR):
+                shown = {**heuristic.evidence, **finding.evidence, **finding.detail}
+                changed = msgspec.structs.replace(heuristic, evidence=shown, updated_at=self._occasion.at)
+                self._record(changed, heuristic.stage.value, finding.cause)
 
     def _propose(self, finding: Finding, cells: Cells) -> None:
         known = self.known.get(finding.id)

@@ -11,7 +11,7 @@ from ..store.heuristics import CellKey, Kind
 from ..store.lessons import Lesson, PlanStep
 from .cells import CONFIRMING_SESSIONS, CONFIRMING_TRACES, Cells, IndexCell, PlanCell, ToolCell
 from .evidence import RESTORE
-from .findings import Finding, Wish, confidence_of, counted, may_act
+from .findings import Finding, Wish, confidence_of, counted, hope, may_act
 from .ranking import best_instead
 
 _FIRST_WEIGHT = 1.0
@@ -35,7 +35,9 @@ def fold_steps(lesson: Lesson, cells: Cells) -> Iterator[Finding]:
             continue
         key = _key(lesson, step.tool, step.after)
         cell = cells.get(key, ToolCell)
-        cells.put(key, cell.observed(worked=ended, session=lesson.session_id, confirms=not ended))
+        after = cell.observed(worked=ended, session=lesson.session_id, confirms=not ended)
+        cells.put(key, after)
+        yield from hope(step.tool, (f"after={step.after}",), key, cell, after)
         if len(working - {step.tool}) >= _OTHERS or cell.acting:
             yield from _failing(lesson, step, cells)
 

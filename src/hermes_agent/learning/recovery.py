@@ -8,11 +8,11 @@ import msgspec
 
 from ..store.heuristics import ANY_TOOL, EVERY_FAMILY, Kind
 from ..store.lessons import Lesson, Mending, Observation
-from .cells import Cells, IndexCell, ToolCell, WideCell, index_key, wide_key
+from .cells import Cells, IndexCell, ToolCell, WideCell, hidden, index_key, wide_key
 from .evidence import RESTORE
 from .findings import Finding, Wish, confidence_of, counted, may_act
 
-_RETRY_WEIGHTS = (0.4, 0.4, 0.2)
+_RETRY_WEIGHTS = (0.3, 0.3, 0.4)
 _SEVERAL_TOOLS = 3
 
 
@@ -29,14 +29,15 @@ def fold_mending(lesson: Lesson, mending: Mending, cells: Cells) -> Iterator[Fin
     done = f"{mending.then}>{mending.change}"
     index = cells.get(place, IndexCell).with_condition(done)
     cells.put(place, index)
-    if done not in index.conditions:
+    rank = index.conditions.get(hidden(done))
+    if rank is None:
         return
     key = (lesson.model, lesson.family, f"repair:{mending.tool}:{mending.error}", done)
     cell = cells.get(key, ToolCell)
     # The test is against "it fails at least half the time", so here a repair that worked counts as a failure of that.
     cell = cell.observed(worked=not mending.worked, session=lesson.session_id, confirms=mending.worked)
     cells.put(key, cell)
-    weight = 1 / (index.conditions[done] * (index.conditions[done] + 1))
+    weight = 1 / (rank * (rank + 1))
     evidence = cell.evidence
     found = Finding(
         wish=Wish.ACT,

@@ -53,6 +53,8 @@ class Standing:
     def _chance(self, heuristic: Heuristic) -> float:
         if self._widened or heuristic.stage is Stage.PROBATION:
             return ON_PROBATION
+        if heuristic.evidence.get("hopeful") and self._explore:
+            return ON_PROBATION
         return 1 - (HELD_OUT if heuristic.kind in ON_TASKS else self._explore)
 
     def item(self, heuristic: Heuristic) -> AdviceItem:

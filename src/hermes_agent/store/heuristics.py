@@ -264,8 +264,7 @@ def read_set(connection: Connection, version: int) -> HeuristicSet:
 
 def changed_since(connection: Connection, audit: int) -> list[str]:
     """The heuristics that changed behind a place in the audit log."""
-    rows = connection.run("SELECT DISTINCT heuristic_id FROM heuristic_audit WHERE seq > ?", (audit,))
-    return [row[0] for row in rows]
+    return [row[0] for row in connection.run("SELECT heuristic_id FROM heuristic_audit WHERE seq > ?", (audit,))]
 
 
 def active_set(connection: Connection) -> HeuristicSet:
