@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..safety.redact import Redactor
+from ..store.families import clean_name
 from ..store.heuristics import EVERY_FAMILY, read_set
 from ..store.open import Store
 from ..types.errors import UsageError
@@ -44,3 +45,4 @@ def _examine_family(family: Any) -> None:
         raise UsageError(f"a family needs a name of 1 to {_LONGEST_FAMILY} printable characters")
     if family.strip() == EVERY_FAMILY:
         raise UsageError(f"{EVERY_FAMILY!r} stands for all families", remedy="give the family a name of its own")
+    clean_name(family)

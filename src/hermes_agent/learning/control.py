@@ -152,7 +152,9 @@ class Control:
         def unit(connection: Connection) -> tuple[int, int]:
             self._hold(connection)
             now = self._clock()
-            rows = connection.run("SELECT id FROM heuristics WHERE model = ? AND stage <> 'retired'", (model,))
+            rows = connection.run(
+                "SELECT id FROM heuristics WHERE model = ? AND stage NOT IN ('retired', 'rejected')", (model,)
+            )
             found = read_heuristics(connection, [row[0] for row in rows])
             own = "FROM cells WHERE model = ? AND subject NOT LIKE ?"
             cells = int(connection.run(f"SELECT COUNT(*) {own}", (model, "prior:%"))[0][0])

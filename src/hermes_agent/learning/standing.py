@@ -83,8 +83,17 @@ class Standing:
             for heuristic in told
             if not (heuristic.kind is Kind.PREFER_TOOL and heuristic.subject in avoided) and (hint := worded(heuristic))
         ]
+        hints += [_tried_again(tool) for tool in self._explored(asked)]
         behind = [item.subject for item in told if item.kind in (Kind.AVOID_TOOL, Kind.PREFER_TOOL)]
         return items, hints, list(dict.fromkeys(behind)), self._plan(told)
+
+    def _explored(self, asked: Sequence[Heuristic]) -> list[str]:
+        """The tools that are tried although something speaks against them. Being silent about one would explore nothing
+        where other advice still recommends its alternative."""
+        against = (Kind.AVOID_TOOL, Kind.PREFER_TOOL)
+        found = [item.subject for item in asked if item.kind in against and not item.condition]
+        withheld = {item.subject for item in asked if item.kind in against and not self.applies(item)}
+        return [tool for tool in dict.fromkeys(found) if tool in withheld]
 
     def _plan(self, told: Sequence[Heuristic]) -> ActivePlan | None:
         workflow = next((item for item in told if item.kind is Kind.WORKFLOW), None)
@@ -186,6 +195,10 @@ def _said_at_the_start(heuristic: Heuristic) -> bool:
 
 def _tool(step: str) -> str:
     return step.partition(" ")[0]
+
+
+def _tried_again(tool: str) -> str:
+    return f"use `{tool}` first this time: it failed before and is tried again."
 
 
 def _reason(heuristic: Heuristic) -> str:
