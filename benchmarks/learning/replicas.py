@@ -70,15 +70,11 @@ def state(url: str, home: Path) -> dict[str, list[tuple[object, ...]]]:
     return found
 
 
-def together(url: str, home: Path, processes: int = PROCESSES, each: int = EACH) -> float:
-    """Let the replicas learn at once; the seconds it took."""
+def learn_in(url: str, home: Path, shares: list[list[int]]) -> float:
+    """Let a process for each share learn it, all at once; the seconds it took."""
     open_store(url, home).close()
-    numbers = list(range(processes * each))
     context = multiprocessing.get_context("spawn")
-    workers = [
-        context.Process(target=learn_all, args=(url, str(home), numbers[place::processes]))
-        for place in range(processes)
-    ]
+    workers = [context.Process(target=learn_all, args=(url, str(home), share)) for share in shares]
     begun = time.perf_counter()
     for worker in workers:
         worker.start()
@@ -114,13 +110,11 @@ def uncounted(found: dict[str, list[tuple[object, ...]]], runs: int) -> int:
 
 def compared(engine: str, url: str, home: Path, url_alone: str, home_alone: Path) -> Iterator[Figure]:
     """The figures of one engine."""
-    seconds = together(url, home)
+    runs = list(range(PROCESSES * EACH))
+    seconds = learn_in(url, home, [runs[place::PROCESSES] for place in range(PROCESSES)])
     ours = state(url, home)
     in_order = {str(row[0]): int(str(row[1])) for row in ours["lessons"]}
-    numbers = sorted(range(PROCESSES * EACH), key=lambda number: in_order[run_of(number).run_id])
-    begun = time.perf_counter()
-    learn_all(url_alone, str(home_alone), numbers)
-    one = time.perf_counter() - begun
+    one = learn_in(url_alone, home_alone, [sorted(runs, key=lambda number: in_order[run_of(number).run_id])])
     wrong = differences(ours, state(url_alone, home_alone))
     yield Figure(
         what=f"{PROCESSES} processes x {EACH} runs, {engine}: the same as one process",
@@ -128,7 +122,7 @@ def compared(engine: str, url: str, home: Path, url_alone: str, home_alone: Path
         goal="yes",
         reached=not wrong,
     )
-    missed = uncounted(ours, PROCESSES * EACH)
+    missed = uncounted(ours, len(runs))
     yield Figure(what=f"calls not counted exactly once, {engine}", measured=str(missed), goal="0", reached=missed == 0)
     yield no_goal(f"{PROCESSES} processes, {engine}", seconds, "s")
     yield no_goal(f"one process, {engine}", one, "s")

@@ -203,32 +203,53 @@ def test_another_model_starts_clean() -> None:
     assert {item.model for item in memory.acting()} == {"m"}
 
 
-@pytest.mark.req("H4", "H10")
-def test_a_step_that_always_fails_after_another_is_moved_where_it_works_else_skipped_with_approval() -> None:
-    def run(number: int, worked: bool, after: str = "b") -> Lesson:
-        steps = [
-            PlanStep(tool="a", after="", worked=True),
-            PlanStep(tool="b", after="a", worked=True),
-            PlanStep(tool="c", after=after, worked=worked),
-            PlanStep(tool="d", after="b", worked=True),
-        ]
-        return lesson(number, seen("c", worked, f"after={after}:ok"), steps=steps, success=worked)
+def planned(number: int, worked: bool, after: str = "b") -> Lesson:
+    """A run of the plan a, b, c, d in which `c` stands after another step."""
+    steps = [
+        PlanStep(tool="a", after="", worked=True),
+        PlanStep(tool="b", after="a", worked=True),
+        PlanStep(tool="c", after=after, worked=worked),
+        PlanStep(tool="d", after="b", worked=True),
+    ]
+    return lesson(number, seen("c", worked, f"after={after}:ok"), steps=steps, success=worked)
 
+
+@pytest.mark.req("H4")
+def test_a_step_that_always_fails_after_another_is_done_before_it_and_comes_back_when_it_works() -> None:
     memory = Memory(approve=("skip_step",))
     for number in range(7):
-        memory.learn(run(number, worked=False))
-    waiting = [item for item in memory.known.values() if item.stage is Stage.AWAITING_APPROVAL]
-    assert [(item.kind, item.subject, item.condition) for item in waiting] == [(Kind.SKIP_STEP, "c", ("after=b",))]
+        memory.learn(planned(number, worked=False))
+    moved = [item for item in memory.acting() if item.kind is Kind.MOVE_STEP]
+    assert [(item.subject, item.condition, item.better, item.detail) for item in moved] == [
+        ("c", ("after=b",), "", {"before": "b"})
+    ]
+    for number in range(4):
+        memory.learn(planned(200 + number, worked=True))
+    assert [item for item in memory.acting() if item.kind is Kind.MOVE_STEP] == []
+
+
+@pytest.mark.req("H4")
+def test_a_step_goes_where_it_is_known_to_work() -> None:
     memory = Memory(approve=("skip_step",))
     for number in range(3):
-        memory.learn(run(number, worked=True, after="a"))
+        memory.learn(planned(number, worked=True, after="a"))
     for number in range(9):
-        memory.learn(run(100 + number, worked=False))
+        memory.learn(planned(100 + number, worked=False))
     moved = [item for item in memory.acting() if item.kind is Kind.MOVE_STEP]
-    assert [(item.subject, item.condition, item.better) for item in moved] == [("c", ("after=b",), "a")]
-    for number in range(4):
-        memory.learn(run(200 + number, worked=True))
-    assert [item for item in memory.acting() if item.kind is Kind.MOVE_STEP] == []
+    assert [(item.subject, item.condition, item.better, item.detail) for item in moved] == [
+        ("c", ("after=b",), "a", {})
+    ]
+
+
+@pytest.mark.req("H4", "H10")
+def test_a_step_that_fails_sooner_too_is_skipped_once_a_person_agrees() -> None:
+    memory = Memory(approve=("skip_step",))
+    for number in range(3):
+        memory.learn(planned(number, worked=False, after="a"))
+    for number in range(9):
+        memory.learn(planned(100 + number, worked=False))
+    waiting = [item for item in memory.known.values() if item.stage is Stage.AWAITING_APPROVAL]
+    assert [(item.kind, item.subject, item.condition) for item in waiting] == [(Kind.SKIP_STEP, "c", ("after=b",))]
 
 
 def test_a_workflow_keeps_what_is_the_same_and_makes_slots_of_the_rest() -> None:

@@ -84,12 +84,24 @@ def read_config(path: Path) -> str | None:
 
 def parse_settings(text: str, where: str) -> Settings:
     """Settings from YAML text. Errors name the place and, for an unknown key, what was probably meant."""
-    data = _without_empty(parse_yaml(text, where))
+    data = _with_switches_as_words(_without_empty(parse_yaml(text, where)))
     _refuse_unknown(data, Settings, where, "")
     try:
         return msgspec.convert(_with_default_permissions(data), Settings)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{where}: {_readable(str(error))}") from error
+
+
+def _with_switches_as_words(data: dict[str, Any]) -> dict[str, Any]:
+    """YAML reads a bare `on` or `off` as a truth value; where a setting has these words, they are what was written."""
+    groups = {"learning": "mode", "runtime": "resume"}
+    words = {True: "on", False: "off"}
+    return {
+        name: {**group, groups[name]: words[group[groups[name]]]}
+        if name in groups and isinstance(group, dict) and isinstance(group.get(groups[name]), bool)
+        else group
+        for name, group in data.items()
+    }
 
 
 def parse_yaml(text: str, where: str) -> dict[str, Any]:

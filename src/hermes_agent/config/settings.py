@@ -81,6 +81,7 @@ class LimitSettings(Group, frozen=True, kw_only=True):
     seconds: Seconds = 3600.0
     retries: CountOrNone = 4
     call_retries: CountOrNone = 2
+    retry_wait: Seconds = 0.2
     same_failure: Count = 5
     parallel_calls: Count = 8
     tool_output: Count = 16_000

@@ -198,7 +198,7 @@ class Calls:
                 events.append(decided)
                 break
             await record([decided])
-            await asyncio.sleep(backoff(attempt, self._rng))
+            await asyncio.sleep(backoff(attempt, self._limits.retry_wait, self._rng))
             attempt += 1
         if status in _FAILED:
             scene.told += self._mended(wish, scene, result, attempt)

@@ -10,7 +10,6 @@ from ..types.base import Value
 from ..types.tools import Effect
 from ..types.trace import CallStatus
 
-_FIRST_WAIT = 0.2
 _LONGEST_WAIT = 10.0
 
 
@@ -55,7 +54,7 @@ def decide(failed: FailedCall, limits: LimitSettings) -> Decision:
     return Decision(choice=Choice.RETRY, reason="a passing failure of a repeatable call")
 
 
-def backoff(attempt: int, rng: random.Random) -> float:
-    """Seconds to wait before the next attempt."""
-    wait: float = _FIRST_WAIT * 2.0 ** (attempt - 1) * (0.5 + rng.random())
+def backoff(attempt: int, first: float, rng: random.Random) -> float:
+    """Seconds to wait before the next attempt, about `first` before the first one."""
+    wait: float = first * 2.0 ** (attempt - 1) * (0.5 + rng.random())
     return min(_LONGEST_WAIT, wait)

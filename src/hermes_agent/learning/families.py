@@ -50,6 +50,7 @@ _ADDRESS = re.compile(r"\bhttps?://\S+|[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{1,64}")
 _PATH = re.compile(r"(?<!\w)[\w.~-]{0,100}/[\w./~-]*|\b[\w-]{1,100}\.[a-z][a-z0-9]{0,4}\b")
 _SUFFIX = re.compile(r"\w(\.[A-Za-z][A-Za-z0-9]{0,4})$")
 _WORD = re.compile(r"[^\W\d_](?:[^\W\d]|')*")
+_NAMEABLE = re.compile(r"[a-z0-9]")
 _NOWHERE: dict[int, float] = {}
 _SENTENCE_ENDS = frozenset(".?!:\n")
 _ENDINGS = ("ations", "ation", "ing", "ed", "er", "ly", "ment")
@@ -233,13 +234,15 @@ def _names(connection: Connection) -> set[str]:
 
 
 def unique_name(text: str, taken: set[str]) -> str:
-    """The most telling words of a request as a name that is not among `taken`."""
+    """The most telling words of a request as a name that is not among `taken`; "task" where none is written in Latin
+    letters."""
     words: dict[str, float] = {}
     for word, share in _words(_without_parameters(text[:_LONGEST_TEXT], {})):
         if word not in _SILENT and _stem(word) not in _SILENT and len(word) > 2:
             words.setdefault(word, share * (1 + 1.5 * (_stem(word) in _ACT_OF) + (_stem(word) in _FIELD_OF)))
     strongest = sorted(words, key=lambda word: -words[word])[:3]
-    name = clean_name("-".join(word for word in words if word in strongest) or "task")
+    told = "-".join(word for word in words if word in strongest)
+    name = clean_name(told if _NAMEABLE.search(told.lower()) else "task")
     number = 2
     unique = name
     while unique in taken:

@@ -12,10 +12,10 @@ from itertools import combinations
 
 import msgspec
 
-from ..store.heuristics import ANY_TOOL, EVERY_FAMILY, CellKey, Kind
+from ..store.heuristics import ANY_REPEAT, ANY_TOOL, EVERY_FAMILY, CellKey, Kind
 from ..store.lessons import Lesson, Observation
 from .cells import Cells, IndexCell, ToolCell, WideCell, hidden, index_key, tool_key, wide_key
-from .evidence import RESTORE, chance_better
+from .evidence import RESTORE, Rate, chance_better
 from .findings import Finding, Wish, confidence_of, counted, hope, may_act, where
 from .plans import fold_plan, fold_steps
 from .ranking import best_instead, rate_of
@@ -25,12 +25,14 @@ _FAMILY_WEIGHT = 0.5
 _SINGLE_WEIGHT = 0.4
 _PAIR_WEIGHT = 0.1
 _NOTED = 5.0
-_SURE = 0.95
+_SURE = 0.99
+_FAILING = 0.95
 _UNSURE = 0.7
 _UNEXPLAINED = 5
 _MOST_PAIRED = 6
 _WIDE_FAMILIES = 3
 _ENOUGH = 3
+_HALF_THE_TIME = Rate(good=500.0, all=1000.0)
 
 
 def fold(lesson: Lesson, cells: Cells) -> list[Finding]:
@@ -64,6 +66,7 @@ def _keys(lesson: Lesson) -> Iterator[CellKey]:
         if seen.tries > 1 and seen.error:
             yield (model, EVERY_FAMILY, f"retries:{seen.error}", "")
             yield (model, EVERY_FAMILY, f"retry:{ANY_TOOL}:{seen.error}", "")
+            yield (model, EVERY_FAMILY, f"retry:{ANY_REPEAT}", "")
             yield from ((model, place, f"retry:{seen.tool}:{seen.error}", "") for place in (family, EVERY_FAMILY))
     for mending in lesson.mendings:
         yield from rate_keys(lesson, mending.then)
@@ -226,7 +229,10 @@ def _preferred(lesson: Lesson, tool: str, cells: Cells) -> Iterator[Finding]:
     key = tool_key(lesson, tool)
     cell = cells.get(key, ToolCell)
     better = best_instead(lesson, tool, cells)
-    if not better or not cell.confirmed or cell.evidence.e_restored() >= RESTORE or _explained(lesson, tool, cells):
+    if not cell.confirmed or cell.evidence.e_restored() >= RESTORE or _explained(lesson, tool, cells):
+        return
+    if not better:
+        yield from _failing(lesson, tool, cells)
         return
     chance = chance_better(rate_of(lesson, better, cells), rate_of(lesson, tool, cells))
     if chance < _UNSURE:
@@ -252,6 +258,30 @@ def _preferred(lesson: Lesson, tool: str, cells: Cells) -> Iterator[Finding]:
         key=key,
         confidence=chance,
         evidence={**counted(cell), "chance_better": round(chance, 4)},
+        once=cells.get(index_key(lesson, tool), IndexCell).once,
+    )
+
+
+def _failing(lesson: Lesson, tool: str, cells: Cells) -> Iterator[Finding]:
+    """A tool that most likely fails here and for which nothing better is known: worth telling, no more. It may be that
+    a better one was never reached."""
+    key = tool_key(lesson, tool)
+    cell = cells.get(key, ToolCell)
+    chance = chance_better(_HALF_THE_TIME, cell.rate)
+    if cell.acting or chance < _FAILING:
+        return
+    told = f"`{tool}` failed {cell.evidence.failed} of {cell.evidence.failed + cell.evidence.worked} times"
+    yield Finding(
+        wish=Wish.ACT,
+        kind=Kind.HINT,
+        model=lesson.model,
+        family=lesson.family,
+        subject=tool,
+        text=f"{told} {where(lesson.family, ())}",
+        cause=told,
+        key=key,
+        confidence=chance,
+        evidence={**counted(cell), "chance_worse": round(chance, 4)},
         once=cells.get(index_key(lesson, tool), IndexCell).once,
     )
 

@@ -103,6 +103,7 @@ def _observations(told: Sequence[_Told]) -> Iterator[Observation]:
             features=features_of(last.record.input, first.previous),
             error=error,
             tries=sum(call.record.attempts for call in tries),
+            repeats=len(tries) - 1,
             call_id=last.record.call_id,
             once=last.record.effect is Effect.ONCE,
         )

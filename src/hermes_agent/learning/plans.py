@@ -24,7 +24,7 @@ def fold_steps(lesson: Lesson, cells: Cells) -> Iterator[Finding]:
     working = {step.tool for step in lesson.steps if step.worked}
     seen: set[tuple[str, str]] = set()
     for step in lesson.steps[:_LONGEST]:
-        if not step.after or (step.tool, step.after) in seen:
+        if (step.tool, step.after) in seen:
             continue
         seen.add((step.tool, step.after))
         ended = any(other.worked for other in lesson.steps if (other.tool, other.after) == (step.tool, step.after))
@@ -38,7 +38,7 @@ def fold_steps(lesson: Lesson, cells: Cells) -> Iterator[Finding]:
         after = cell.observed(worked=ended, session=lesson.session_id, confirms=not ended)
         cells.put(key, after)
         yield from hope(step.tool, (f"after={step.after}",), key, cell, after)
-        if len(working - {step.tool}) >= _OTHERS or cell.acting:
+        if step.after and (len(working - {step.tool}) >= _OTHERS or cell.acting):
             yield from _failing(lesson, step, cells)
 
 
@@ -56,14 +56,16 @@ def _failing(lesson: Lesson, step: PlanStep, cells: Cells) -> Iterator[Finding]:
     total = evidence.failed + evidence.worked
     told = f"`{step.tool}` failed {evidence.failed} of {total} times right after `{step.after}`"
     elsewhere = _place_that_works(lesson, step, index, cells)
+    sooner = not elsewhere and _may_go_sooner(lesson, step, cells)
     found = Finding(
         wish=Wish.ACT,
-        kind=Kind.MOVE_STEP if elsewhere else Kind.SKIP_STEP,
+        kind=Kind.MOVE_STEP if elsewhere or sooner else Kind.SKIP_STEP,
         model=lesson.model,
         family=lesson.family,
         subject=step.tool,
         condition=(f"after={step.after}",),
         better=elsewhere,
+        detail={"before": step.after} if sooner else {},
         text=told,
         cause=told,
         key=key,
@@ -87,6 +89,16 @@ def _place_that_works(lesson: Lesson, step: PlanStep, index: IndexCell, cells: C
         if after != step.after and evidence.worked >= _OTHERS and evidence.worked > 2 * evidence.failed:
             return after
     return ""
+
+
+def _may_go_sooner(lesson: Lesson, step: PlanStep, cells: Cells) -> bool:
+    """Whether the step could be done one place sooner: nobody has seen it fail there. To try that costs nothing where
+    it fails anyway, and a task that needs the step is not lost by leaving it out."""
+    before = next((other.after for other in lesson.steps if other.tool == step.after), None)
+    if before is None:
+        return False
+    evidence = cells.get(_key(lesson, step.tool, before), ToolCell).evidence
+    return evidence.failed < CONFIRMING_TRACES
 
 
 def fold_plan(lesson: Lesson, cells: Cells) -> Iterator[Finding]:

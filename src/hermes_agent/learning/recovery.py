@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import msgspec
 
-from ..store.heuristics import ANY_TOOL, EVERY_FAMILY, Kind
+from ..store.heuristics import ANY_REPEAT, ANY_TOOL, EVERY_FAMILY, Kind
 from ..store.lessons import Lesson, Mending, Observation
 from .cells import Cells, IndexCell, ToolCell, WideCell, hidden, index_key, wide_key
 from .evidence import RESTORE
 from .findings import Finding, Wish, confidence_of, counted, may_act
 
-_RETRY_WEIGHTS = (0.3, 0.3, 0.4)
+_RETRY_WEIGHTS = (0.25, 0.25, 0.3, 0.2)
 _SEVERAL_TOOLS = 3
 
 
@@ -61,26 +61,30 @@ def fold_mending(lesson: Lesson, mending: Mending, cells: Cells) -> Iterator[Fin
 
 
 def fold_retry(lesson: Lesson, seen: Observation, cells: Cells) -> Iterator[Finding]:
-    """Whether trying the same again helped: for this tool and failure in this family, in all families, and for this
-    kind of failure whatever the tool, once several tools have shown it."""
+    """Whether trying the same again helped: for this tool and failure in this family, in all families, for this kind of
+    failure whatever the tool, and for whatever the model itself repeats, once several tools have shown it."""
     if not seen.error:
         return
     tool = f"{seen.tool}:{seen.error}"
     place = (lesson.model, EVERY_FAMILY, f"retries:{seen.error}", "")
     index = cells.get(place, IndexCell).with_condition(seen.tool)
     cells.put(place, index)
-    for family, subject, weight in (
+    places = [
         (lesson.family, tool, _RETRY_WEIGHTS[0]),
         (EVERY_FAMILY, tool, _RETRY_WEIGHTS[1]),
         (EVERY_FAMILY, f"{ANY_TOOL}:{seen.error}", _RETRY_WEIGHTS[2]),
-    ):
+    ]
+    if seen.repeats:
+        places.append((EVERY_FAMILY, ANY_REPEAT, _RETRY_WEIGHTS[3]))
+    for family, subject, weight in places:
         key = (lesson.model, family, f"retry:{subject}", "")
         cell = cells.get(key, ToolCell)
         cell = cell.observed(worked=seen.worked, session=lesson.session_id, confirms=not seen.worked)
         cells.put(key, cell)
         evidence = cell.evidence
         called = f"`{seen.tool}`" if subject == tool else "a call"
-        told = f"trying {called} again after {seen.error} helped {evidence.worked} of "
+        after = "it failed" if subject == ANY_REPEAT else seen.error
+        told = f"trying {called} again after {after} helped {evidence.worked} of "
         told += f"{evidence.worked + evidence.failed} times"
         found = Finding(
             wish=Wish.ACT,

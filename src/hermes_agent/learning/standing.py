@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from ..store.heuristics import ANY_TOOL, EVERY_FAMILY, Heuristic, Kind, Stage
+from ..store.heuristics import ANY_REPEAT, ANY_TOOL, EVERY_FAMILY, Heuristic, Kind, Stage
 from ..types.advice import Failure, Moment, Ruling, Situation, Steer
 from ..types.plan import ActivePlan
 from ..types.trace import AdviceItem
@@ -106,8 +106,10 @@ class Standing:
             moved = [step for step in steps if _tool(step) == edit.subject]
             steps = [step for step in steps if _tool(step) != edit.subject]
             if edit.kind is Kind.MOVE_STEP:
-                place = next((at for at, step in enumerate(steps) if _tool(step) == edit.better), len(steps) - 1)
-                steps[place + 1 : place + 1] = moved
+                anchor, sooner = edit.detail.get("before", edit.better), "before" in edit.detail
+                place = next((at for at, step in enumerate(steps) if _tool(step) == anchor), len(steps) - 1)
+                place += not sooner
+                steps[place:place] = moved
         return ActivePlan(pending=tuple(steps)) if steps else None
 
     def review(self, moment: Moment) -> Ruling:
@@ -131,11 +133,13 @@ class Standing:
             case Kind.AVOID_TOOL:
                 usable = not self._avoided(heuristic.better)
                 return usable and all(part in features for part in heuristic.condition)
+            case Kind.MOVE_STEP if "before" in heuristic.detail:
+                return False
             case Kind.SKIP_STEP | Kind.MOVE_STEP:
                 return heuristic.condition == (f"after={moment.previous.removesuffix(':ok')}",)
             case Kind.FUTILE_RETRY:
                 failed = moment.failed
-                return failed is not None and heuristic is self._find(Kind.FUTILE_RETRY, failed)
+                return failed is not None and heuristic is self._find(Kind.FUTILE_RETRY, failed, ANY_REPEAT)
             case _:
                 return False
 
@@ -164,9 +168,9 @@ class Standing:
             return Ruling()
         return Ruling(hint=worded(found) if self.applies(found) else "", items=(self.item(found),))
 
-    def _find(self, kind: Kind, failure: Failure) -> Heuristic | None:
+    def _find(self, kind: Kind, failure: Failure, *also: str) -> Heuristic | None:
         error = error_class(failure.error, failure.text)
-        meant = (f"{failure.tool}:{error}", f"{ANY_TOOL}:{error}")
+        meant = (f"{failure.tool}:{error}", f"{ANY_TOOL}:{error}", *also)
         found = (
             item
             for item in self._heuristics
@@ -175,8 +179,9 @@ class Standing:
         return max(found, key=_specific, default=None)
 
 
-def _specific(heuristic: Heuristic) -> tuple[bool, bool, float]:
-    return heuristic.family != EVERY_FAMILY, heuristic.tool != ANY_TOOL, heuristic.confidence
+def _specific(heuristic: Heuristic) -> tuple[bool, int, float]:
+    general = (heuristic.tool == ANY_TOOL) + (heuristic.subject == ANY_REPEAT)
+    return heuristic.family != EVERY_FAMILY, -general, heuristic.confidence
 
 
 def _coin_name(heuristic: Heuristic) -> str:
@@ -225,9 +230,11 @@ def worded(heuristic: Heuristic) -> str:
         case Kind.PREFER_TOOL:
             return f"use `{better}` rather than `{tool}`: {text}."
         case Kind.HINT:
-            return f"{text}; no other way is known yet."
+            return f"avoid `{tool}` if there is another way: {text}." if not heuristic.condition else f"{text}."
         case Kind.SKIP_STEP:
             return f"skip `{tool}`: {text}."
+        case Kind.MOVE_STEP if "before" in heuristic.detail:
+            return f"do `{tool}` before `{heuristic.detail['before']}`: {text}."
         case Kind.MOVE_STEP:
             return f"do `{tool}` after `{better}`: {text}."
         case Kind.REPAIR:

@@ -39,6 +39,8 @@ _SAVE_CELL = (
 )
 _MOST_CELLS = 128
 ANY_TOOL = "*"
+ANY_REPEAT = "*:*"
+"""Any call that is made once more, unchanged, after it failed."""
 EVERY_FAMILY = "*"
 """The family of what holds in all families."""
 

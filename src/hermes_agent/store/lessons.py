@@ -26,7 +26,8 @@ class Observation(Value, frozen=True, kw_only=True):
     """One call as learning sees it: which tool, in which circumstances, and whether it worked in the end.
 
     `features` describe the arguments and what came before ("path.suffix=.csv", "after=read_file:ok"). The same call
-    made several times in a run is one observation; `tries` counts the attempts in all of them.
+    made several times in a run is one observation; `tries` counts the attempts in all of them, `repeats` how often
+    the model itself made it again.
     """
 
     tool: str
@@ -34,6 +35,7 @@ class Observation(Value, frozen=True, kw_only=True):
     features: tuple[str, ...] = ()
     error: str = ""
     tries: int = 1
+    repeats: int = 0
     call_id: str = ""
     once: bool = False
 

@@ -6,7 +6,7 @@ It reads only the request it is given. A task is a list of steps in the user's m
     2. terminal {"command": "send report"} verify read_file {"path": "sent.log"}
 
 It does them in order, takes the first way and, after a failure, sometimes stubbornly the same one again and sometimes
-the next; it follows hints and steers most of the time, also those that skip a step or put it after another; it slips
+the next; it follows hints and steers most of the time, also those that skip a step or move it; it slips
 now and then. Its faults are fixed in `apprentice.json`, so that figures measured with it can be compared. It is not a
 model and does not pretend to be one.
 """
@@ -38,6 +38,7 @@ _AVOID = re.compile(r"\bavoid (?:the tool )?`?([A-Za-z_][\w-]*)`?", re.IGNORECAS
 _PREFER = re.compile(r"\b(?:[Uu]se|prefer) `?([A-Za-z_][\w-]*)`?")
 _SKIP = re.compile(r"\b[Ss]kip `?([A-Za-z_][\w-]*)`?")
 _AFTER = re.compile(r"\bdo `?([A-Za-z_][\w-]*)`? after `?([A-Za-z_][\w-]*)`?", re.IGNORECASE)
+_BEFORE = re.compile(r"\bdo `?([A-Za-z_][\w-]*)`? before `?([A-Za-z_][\w-]*)`?", re.IGNORECASE)
 _SEED = re.compile(r"[0-9]{1,18}")
 _decoder = json.JSONDecoder()
 
@@ -191,12 +192,13 @@ def _as_planned(steps: tuple[Step, ...], messages: Sequence[Message]) -> tuple[S
     told = "\n".join(message.text for message in messages if isinstance(message, Fragment))
     skipped = set(_SKIP.findall(told))
     kept = [step for step in steps if not all(way.tool in skipped for way in step.ways)]
-    for tool, other in _AFTER.findall(told):
+    asked = [(*pair, 1) for pair in _AFTER.findall(told)] + [(*pair, 0) for pair in _BEFORE.findall(told)]
+    for tool, other, behind in asked:
         moved = [step for step in kept if tool in {way.tool for way in step.ways}]
         rest = [step for step in kept if step not in moved]
         place = next((at for at, step in enumerate(rest) if other in {way.tool for way in step.ways}), None)
         if place is not None:
-            kept = [*rest[: place + 1], *moved, *rest[place + 1 :]]
+            kept = [*rest[: place + behind], *moved, *rest[place + behind :]]
     return tuple(kept)
 
 
