@@ -106,7 +106,8 @@ class Oracle:
 
 class Shuffled:
     """Another advisor whose feedback is mixed up: each call gets the result of some other call, each run the outcome of
-    some other run. The rates stay as they are; what belongs together does not."""
+    some other run, and the calls of a run come in any order, because the order alone betrays which of them had failed.
+    The rates stay as they are; what belongs together does not."""
 
     def __init__(self, inner: Callable[[], Advisor], seed: int) -> None:
         self._inner = inner
@@ -130,9 +131,10 @@ class Shuffled:
         return self._inner().repair(failure, situation)
 
     async def learn(self, trace: Trace) -> None:
-        calls = tuple(map(self._exchanged, trace.calls))
+        calls = list(map(self._exchanged, trace.calls))
+        self._rng.shuffle(calls)
         outcome = self._exchange(self._outcomes, trace.outcome)
-        await self._inner().learn(msgspec.structs.replace(trace, calls=calls, outcome=outcome))
+        await self._inner().learn(msgspec.structs.replace(trace, calls=tuple(calls), outcome=outcome))
 
     def _exchanged(self, call: ToolRecord) -> ToolRecord:
         other = self._exchange(self._results, call)

@@ -18,6 +18,7 @@ ATTEMPTS = 3
 CONFIG = """
 model: {timeout: 0.5, connect_timeout: 5, attempts: 3, retry_wait: 0.01}
 limits: {iterations: 5}
+learning: {mode: "off"}
 """
 
 FAILURES = {

@@ -23,6 +23,7 @@ V = TypeVar("V", bound=Value)
 Load = Callable[[Iterable[CellKey]], Mapping[CellKey, str]]
 CONFIRMING_TRACES = 3
 CONFIRMING_SESSIONS = 2
+_CHANGED = 4
 _MOST_CONDITIONS = 40
 _MOST_INSTEAD = 12
 _MOST_FAMILIES = 64
@@ -42,6 +43,8 @@ class ToolCell(Value, frozen=True, kw_only=True):
     rate: Rate = Rate()
     confirming: int = 0
     sessions: tuple[str, ...] = ()
+    streak: int = 0
+    streak_sessions: tuple[str, ...] = ()
     acting: bool = False
     generation: int = 0
 
@@ -51,13 +54,26 @@ class ToolCell(Value, frozen=True, kw_only=True):
         sessions = self.sessions
         if confirms and session not in sessions and len(sessions) < CONFIRMING_SESSIONS:
             sessions = (*sessions, session)
+        lately = () if worked else self.streak_sessions
+        if not worked and session not in lately and len(lately) < CONFIRMING_SESSIONS:
+            lately = (*lately, session)
         return msgspec.structs.replace(
             self,
             evidence=evidence,
             rate=self.rate.seen(worked=worked),
             confirming=self.confirming + confirms,
             sessions=sessions,
+            streak=0 if worked else self.streak + 1,
+            streak_sessions=lately,
         )
+
+    @property
+    def recent(self) -> Rate:
+        """The rate for rankings. After several failures in a row, from more than one session, what came before counts
+        no more: something has changed."""
+        if self.streak >= _CHANGED and len(self.streak_sessions) >= CONFIRMING_SESSIONS:
+            return Rate(good=0.0, all=float(self.streak))
+        return self.rate
 
     @property
     def confirmed(self) -> bool:

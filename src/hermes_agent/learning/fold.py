@@ -235,6 +235,8 @@ def _preferred(lesson: Lesson, tool: str, cells: Cells) -> Iterator[Finding]:
         yield from _failing(lesson, tool, cells)
         return
     chance = chance_better(rate_of(lesson, better, cells), rate_of(lesson, tool, cells))
+    if chance < _SURE:
+        yield from _failing(lesson, tool, cells)
     if chance < _UNSURE:
         return
     if chance >= _SURE:
@@ -263,11 +265,11 @@ def _preferred(lesson: Lesson, tool: str, cells: Cells) -> Iterator[Finding]:
 
 
 def _failing(lesson: Lesson, tool: str, cells: Cells) -> Iterator[Finding]:
-    """A tool that most likely fails here and for which nothing better is known: worth telling, no more. It may be that
-    a better one was never reached."""
+    """A tool that most likely fails here while nothing is surely better: worth telling, no more. It may be that a
+    better one was never reached."""
     key = tool_key(lesson, tool)
     cell = cells.get(key, ToolCell)
-    chance = chance_better(_HALF_THE_TIME, cell.rate)
+    chance = chance_better(_HALF_THE_TIME, cell.recent)
     if cell.acting or chance < _FAILING:
         return
     told = f"`{tool}` failed {cell.evidence.failed} of {cell.evidence.failed + cell.evidence.worked} times"

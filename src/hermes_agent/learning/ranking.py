@@ -16,7 +16,10 @@ _CLEARLY = 0.15
 
 def rate_of(lesson: Lesson, tool: str, cells: Cells) -> Rate:
     """How well a tool works in the lesson's family, for comparisons only."""
-    own = cells.get((lesson.model, lesson.family, f"tool:{tool}", ""), ToolCell).rate
+    cell = cells.get((lesson.model, lesson.family, f"tool:{tool}", ""), ToolCell)
+    own = cell.recent
+    if own is not cell.rate:
+        return own
     elsewhere = cells.get((lesson.model, EVERY_FAMILY, f"tool:{tool}", ""), WideCell).rate
     brought = cells.get((lesson.model, lesson.family, f"prior:{tool}", ""), PriorCell)
     if not brought.all:

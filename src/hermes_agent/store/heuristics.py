@@ -161,11 +161,10 @@ def set_value(connection: Connection, name: str, value: int) -> None:
 
 
 def read_cells(connection: Connection, keys: Iterable[CellKey]) -> dict[CellKey, str]:
-    """The stored cells among `keys`."""
+    """The stored cells among `keys`, by a few sizes of statements only, so that engines prepare each once."""
     found: dict[CellKey, str] = {}
     for part in in_batches(list(dict.fromkeys(keys)), _MOST_CELLS):
         wanted = list(part)
-        # A few sizes of statements only, so that engines prepare each once.
         wanted += wanted[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))
         rows = connection.run(_read_cells(len(wanted)), [text for key in wanted for text in key])
         found.update({(row[0], row[1], row[2], row[3]): row[4] for row in rows})

@@ -122,7 +122,8 @@ class WiresRig:
             "retry_wait": 0.005,
             **({"effort": effort.value} if effort else {}),
         }
-        (self.home / "config.yaml").write_text(yaml.safe_dump({"model": model, "limits": {"iterations": STEPS}}))
+        whole = {"model": model, "limits": {"iterations": STEPS}, "learning": {"mode": "off"}}
+        (self.home / "config.yaml").write_text(yaml.safe_dump(whole))
         environment = read_environment({"HERMES_HOME": str(self.home), **variables(self.endpoint)})
         self._app = build(environment, Parts(agent="wires", sinks=(self,)))
         self._app.register(Tool("echo", self._echo, capabilities=[], effect="once"))
