@@ -94,7 +94,7 @@ def main() -> int:
         default="501-520",
         help="seeds of the histories; those below 500 were looked at while worlds were made",
     )
-    parser.add_argument("--tasks", type=int, default=250, help="tasks of a history")
+    parser.add_argument("--tasks", type=int, default=400, help="tasks of a history")
     parser.add_argument("--arms", default=",".join(Arm), help=f"arms to run: {', '.join(Arm)}")
     parser.add_argument("--tools", default=DEFAULT_TOOLS, help=f"classes: {', '.join(MODULES)}")
     parser.add_argument("--families", choices=("named", "clustered"), default="named")

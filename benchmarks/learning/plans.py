@@ -1,8 +1,8 @@
 """A workflow one of whose steps cannot work where it stands: how soon it is lost or moved, and how soon it is back.
 
 Four services, a, b, c and d, each with one tool. `c` fails whenever `b` has succeeded before it in the same request.
-Two worlds: in `optional` the request is right without `c`; in `order` it needs all four, and `c` works before `b`.
-After some runs `c` is repaired. Simulated are the four services and the model; the rest is the product.
+Two worlds: in `order` the request needs all four, and `c` works before `b`; in `optional` the request is right without
+`c`, which works nowhere. After some runs `c` is repaired. Simulated are the four services and the model; the rest is the product.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class Office:
 
     def _tool(self, step: str) -> Tool:
         async def run(account: str) -> ToolResult:
-            if step == _FRAGILE and _BLOCKING in self.done and not self.repaired:
+            blocked = self.optional or _BLOCKING in self.done
+            if step == _FRAGILE and blocked and not self.repaired:
                 return ToolResult(ok=False, text="the ledger is frozen", error="ledger_frozen")
             self.done.append(step)
             return ToolResult(text=f"{step} done for {account}")
@@ -73,6 +74,7 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
     """One history: runs until the step was lost or moved, and runs after its repair until it was back."""
 
     lost: float
+    left_out: float
     back: float
     solved_before: float
     solved_after: float
@@ -83,19 +85,20 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
     never came so far did not try it either, but that happens to none of these: the steps before always work."""
 
     tried_behind: bool
+    tried: bool
     worked: bool
     solved: bool
 
 
 def _read(events: Sequence[AnyEvent], solved: bool) -> _Run:
-    blocked = tried = worked = False
+    blocked = behind = tried = worked = False
     for event in events:
         if isinstance(event, CallFinished) and event.status is not CallStatus.STEERED:
             blocked = blocked or (event.tool == _BLOCKING and event.status is CallStatus.OK)
             if event.tool == _FRAGILE and event.error != "bad_arguments":
-                tried = tried or blocked
+                tried, behind = True, behind or blocked
                 worked = worked or event.status is CallStatus.OK
-    return _Run(tried_behind=tried, worked=worked, solved=solved)
+    return _Run(tried_behind=behind, tried=tried, worked=worked, solved=solved)
 
 
 async def lived(seed: int, *, optional: bool, approved_by_hand: bool) -> Life:
@@ -121,6 +124,7 @@ async def lived(seed: int, *, optional: bool, approved_by_hand: bool) -> Life:
     late = broken[_BEFORE // 2 :]
     return Life(
         lost=lost,
+        left_out=next((n for n, run in enumerate(broken) if not run.tried), math.inf),
         back=len(mended) - _STEADY if steady else math.inf,
         solved_before=sum(run.solved for run in late) / len(late),
         solved_after=sum(run.solved for run in mended) / len(mended),
@@ -138,10 +142,11 @@ def _approve(home: Path, waiting: Sequence[str]) -> None:
 def figures(seeds: Sequence[int] = range(201, 221)) -> list[Figure]:
     """Both worlds over seeds, and one more row with approval given by hand."""
     table: list[Figure] = []
-    for name, optional in (("the step is optional", True), ("the step works earlier", False)):
+    for name, optional in (("the step works nowhere", True), ("the step works earlier", False)):
         lives = asyncio.run(_all(seeds, optional=optional, approved_by_hand=False))
         lost, back = median(life.lost for life in lives), median(life.back for life in lives)
         kept = sum(life.solved_before for life in lives) / len(lives)
+        left_out = median(life.left_out for life in lives)
         table += [
             Figure(
                 what=f"plans, {name}: runs until lost or moved, median",
@@ -149,14 +154,15 @@ def figures(seeds: Sequence[int] = range(201, 221)) -> list[Figure]:
                 goal="<= 10",
                 reached=lost <= 10,
             ),
+            Figure(what=f"plans, {name}: runs until it is not tried any more, median", measured=f"{left_out:g}"),
             Figure(what=f"plans, {name}: success in runs 21-40", measured=f"{kept:.2f}"),
             Figure(
                 what=f"plans, {name}: runs until back, median", measured=f"{back:g}", goal="<= 60", reached=back <= 60
             ),
         ]
     (life,) = asyncio.run(_all(seeds[:1], optional=True, approved_by_hand=True))
-    what = "plans, approved by hand: runs until lost or moved"
-    table.append(Figure(what=what, measured=f"{life.lost:g}", goal="<= 10", reached=life.lost <= 10))
+    what = "plans, skipping approved by hand: runs until it is not tried any more"
+    table.append(Figure(what=what, measured=f"{life.left_out:g}"))
     return table
 
 

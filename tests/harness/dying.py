@@ -4,25 +4,35 @@
 import os
 import signal
 import sys
+from collections.abc import Callable
 
 from hermes_agent.agent import Agent
 from hermes_agent.models.providers.scripted import ScriptedModel
 from hermes_agent.tools.tool import Tool
-from hermes_agent.types.advice import SilentAdvisor
+from hermes_agent.types.advice import Advice, SilentAdvisor, Situation
 from hermes_agent.types.trace import Trace
 from tests.harness.rig import call, calling, saying
 
 
-class Dying:
-    """Silent, and deadly when it should learn."""
+class Unlearned:
+    """Names the family of each run, as learning does, and does something else when it should learn."""
 
-    def __init__(self) -> None:
+    def __init__(self, instead: Callable[[], None]) -> None:
+        self._instead = instead
         silent = SilentAdvisor()
-        self.advise, self.resume = silent.advise, silent.resume
-        self.review, self.weigh_retry, self.repair = silent.review, silent.weigh_retry, silent.repair
+        self.resume, self.review = silent.resume, silent.review
+        self.weigh_retry, self.repair = silent.weigh_retry, silent.repair
+
+    async def advise(self, situation: Situation) -> Advice:
+        return Advice(family=situation.family)
 
     async def learn(self, trace: Trace) -> None:
-        os.kill(os.getpid(), signal.SIGKILL)
+        self._instead()
+
+
+def die() -> None:
+    """End this process without a word."""
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def bad(path: str) -> str:
@@ -33,7 +43,7 @@ def bad(path: str) -> str:
 def main() -> None:
     home, workspace, family = sys.argv[1:]
     script = ScriptedModel([calling(call("bad", path="a.csv")), saying("done")], model="dying")
-    agent = Agent(name="dying", model=script, home=home, workspace=workspace, advisor=Dying())
+    agent = Agent(name="dying", model=script, home=home, workspace=workspace, advisor=Unlearned(die))
     agent.register_tool(Tool("bad", bad, capabilities=[], effect="idempotent"))
     agent.run("sum", options={"family": family})
 

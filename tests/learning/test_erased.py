@@ -1,7 +1,12 @@
 """Deleting a session erases what was learned from it too; the figures stay, and everything still reads them."""
 
+import asyncio
+import threading
 from collections.abc import Callable
+from pathlib import Path
 
+import msgspec
+import psycopg
 import pytest
 
 from hermes_agent.agent import Agent
@@ -13,11 +18,15 @@ from hermes_agent.store import retention
 from hermes_agent.store.database import Connection, Row
 from hermes_agent.store.learning_views import Best, best_of
 from hermes_agent.store.lessons import read_lessons
-from hermes_agent.store.open import Store
+from hermes_agent.store.open import Store, open_store
+from hermes_agent.store.runs import Run
 from hermes_agent.tools.tool import Tool
+from hermes_agent.types.advice import Advisor
 from hermes_agent.types.trace import Trace
-from tests.harness.rig import Rig, call, calling, rig, saying
-from tests.learning.tables import dump
+from tests.harness.dying import Unlearned
+from tests.harness.rig import Rig, call, calling, rig, saying, until
+from tests.learning.tables import absorb, dump, failing
+from tests.store.samples import begun, finish
 
 __all__ = ["rig"]
 
@@ -30,11 +39,11 @@ def parse(path: str) -> str:
     raise ValueError(f"cannot parse {path}")
 
 
-def taught(rig: Rig, runs: int, mode: str = "on") -> tuple[Agent, list[Trace]]:
+def taught(rig: Rig, runs: int, mode: str = "on", advisor: Advisor | None = None) -> tuple[Agent, list[Trace]]:
     """An agent that has made some runs, each in a session of its own, and their traces."""
     rig.configure(learning={"mode": mode})
     script = [turn for _ in range(runs) for turn in (calling(call("parse", path="a.csv")), saying("done"))]
-    agent = rig.agent(script, [Tool("parse", parse, capabilities=[], effect="idempotent")])
+    agent = rig.agent(script, [Tool("parse", parse, capabilities=[], effect="idempotent")], advisor=advisor)
     made = [agent.run("sum the ledger", session="new", options={"family": FAMILY}).run_id for _ in range(runs)]
     return agent, [agent.wait(agent.app.store.traces.of_run(run_id)) for run_id in made]
 
@@ -126,7 +135,7 @@ def test_what_was_deleted_is_not_learned_again(rig: Rig) -> None:
 
 @pytest.mark.req("H5", "H7")
 def test_a_deleted_run_that_was_never_learned_from_is_not_caught_up_with(rig: Rig) -> None:
-    agent, (gone, kept) = taught(rig, 2, mode="off")
+    agent, (gone, kept) = taught(rig, 2, advisor=Unlearned(lambda: None))
     delete(agent, gone)
     assert lessons(agent.app.store) == []
     later, (new,) = taught(rig, 1)
@@ -135,9 +144,53 @@ def test_a_deleted_run_that_was_never_learned_from_is_not_caught_up_with(rig: Ri
 
 @pytest.mark.req("H7", "R14")
 def test_an_old_run_with_a_damaged_journal_costs_new_runs_nothing(rig: Rig) -> None:
-    agent, (damaged,) = taught(rig, 1, mode="off")
+    agent, (damaged,) = taught(rig, 1, advisor=Unlearned(lambda: None))
     sql = "UPDATE events SET payload = '{' WHERE run_id = ? AND kind = 'call_finished'"
     agent.app.store.database.write_now(lambda one: one.run(sql, (damaged.run_id,)))
     later, (new,) = taught(rig, 1)
     assert new.summary.was_successful
     assert [row[0] for row in lessons(later.app.store)] == [new.run_id]
+
+
+@pytest.mark.req("H5", "H7")
+def test_runs_made_while_learning_was_off_are_never_learned_from(rig: Rig) -> None:
+    off, _ = taught(rig, 2, mode="off")
+    assert [row[0] for row in lessons(off.app.store)] == []
+    on, (new,) = taught(rig, 1)
+    assert [row[0] for row in lessons(on.app.store)] == [new.run_id]
+
+
+@pytest.mark.postgres
+@pytest.mark.req("H5", "H15", "R14")
+def test_a_session_that_is_deleted_while_it_is_learned_from_leaves_no_payload(postgres_url: str, home: Path) -> None:
+    """The learner has found the session alive and has not committed yet: deleting waits for it."""
+    learning, deleting = open_store(postgres_url, home), open_store(postgres_url, home)
+    run = asyncio.run(ended(deleting))
+    deleted = threading.Thread(target=lambda: asyncio.run(deleting.sessions.erase([run.session_id])))
+
+    def clock() -> float:
+        """The learner looks at it in the middle of its transaction."""
+        if not deleted.ident:
+            deleted.start()
+            until(lambda: waits(postgres_url) or not deleted.is_alive())
+        return 5000.0
+
+    taught = msgspec.structs.replace(failing(1), run_id=run.id, session_id=run.session_id)
+    absorb(learning, Learner(learning.database, clock=clock), taught)
+    deleted.join()
+    assert [(row[0], row[16]) for row in dump(learning, "lessons")["lessons"]] == [(run.id, "")]
+    learning.close()
+    deleting.close()
+
+
+async def ended(store: Store) -> Run:
+    run = await begun(store)
+    await finish(store, run)
+    return run
+
+
+def waits(url: str) -> bool:
+    """Whether somebody waits for a lock in this database."""
+    with psycopg.connect(url) as connection:
+        sql = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        return connection.execute(sql).fetchone() is not None

@@ -54,9 +54,9 @@ def test_a_family_named_by_the_caller_is_found_again_under_its_name(learned: Lea
 
 @pytest.mark.req("H7")
 def test_a_failure_is_known_once_retries_were_futile_often_enough(learned: LearnedHeuristics) -> None:
-    teach(learned, times=6)
+    teach(learned, times=9)
     assert not learned.is_known_failure("flaky", "quota")
-    teach(learned, times=8)
+    teach(learned, times=10)
     known = [
         ("flaky", "quota"),
         ("flaky", "QUOTA"),

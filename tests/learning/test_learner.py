@@ -191,7 +191,13 @@ def test_every_change_is_audited_with_time_cause_run_and_evidence_and_sets_never
         changes[name].append(became)
     assert {item.id: item.stage.value for item in heuristics(store)} == {name: on[-1] for name, on in changes.items()}
     (avoided,) = [item for item in heuristics(store) if item.kind is Kind.AVOID_TOOL and not item.condition]
-    assert changes[avoided.id] == ["", "candidate", "trusted", "retired"]
+    assert changes[avoided.id] == ["", "candidate", "trusted", "trusted", "retired"], "in between it was looked at more"
+    looked = next(row for row in audit if row[1] == avoided.id and row[5] == row[6])
+    assert (looked[7], msgspec.json.decode(looked[9])["hopeful"], looked[10]) == (
+        "worked when it was tried again; it is tried more often now",
+        True,
+        0,
+    )
     members = [msgspec.json.decode(row[2]) for row in dump(store, "heuristic_sets")["heuristic_sets"]]
     assert members[-1] == sorted(item.id for item in heuristics(store) if item.stage.acts)
 

@@ -47,6 +47,11 @@ SKIP = known("skip", Kind.SKIP_STEP, "c", condition=("after=b",), text="`c` fail
 MOVE = known(
     "move", Kind.MOVE_STEP, "c", condition=("after=b",), better="a", text="`c` failed 7 of 7 times right after `b`"
 )
+SOONER = msgspec.structs.replace(MOVE, id="sooner", better="", detail={"before": "b"})
+ANY_QUOTA = known("any", Kind.FUTILE_RETRY, "*:quota", family=EVERY_FAMILY, text="a call again after quota: 0 of 8")
+REPEATED = known("repeated", Kind.FUTILE_RETRY, "*:*", family=EVERY_FAMILY, text="a call again: 0 of 8")
+QUOTA = Failure(tool="get", error="Quota", text="", attempt=1)
+TRIED_AGAIN = "use `bad` first this time: it failed before and is tried again."
 FLOW = known("flow", Kind.WORKFLOW, "plan:1", text="a > b > c", detail={"steps": ["a path={path}", "b", "c x=1", "d"]})
 
 
@@ -87,6 +92,9 @@ def test_a_coin_is_the_same_for_the_same_run_or_seed_and_differs_between_them() 
         (AVOID, 0.1, False, 0.9),
         (AVOID, 0.0, False, 1.0),
         (AVOID, 0.1, True, 0.5),
+        (msgspec.structs.replace(AVOID, evidence={"hopeful": True}), 0.1, False, 0.5),
+        (msgspec.structs.replace(AVOID, evidence={"hopeful": True}), 0.0, False, 1.0),
+        (msgspec.structs.replace(AVOID, evidence={"hopeful": False}), 0.1, False, 0.9),
         (FLOW, 0.3, False, 0.9),
         (FLOW, 0.1, True, 0.5),
         (msgspec.structs.replace(FLOW, stage=Stage.PROBATION), 0.1, False, 0.5),
@@ -153,9 +161,11 @@ def test_all_advice_against_one_tool_shares_one_coin() -> None:
         (AVOID, "avoid `bad`: `bad` failed 7 of 7 times in tasks like this; use `good`."),
         (ON_ODS, "it failed; there `other` works."),
         (PREFER, "use `good` rather than `bad`: `good` worked 7 of 7 times, `bad` 0 of 7."),
-        (HINT, "`lonely` failed 7 of 7 times in tasks like this; no other way is known yet."),
+        (HINT, "avoid `lonely` if there is another way: `lonely` failed 7 of 7 times in tasks like this."),
+        (msgspec.structs.replace(ON_ODS, kind=Kind.HINT, better=""), "it failed."),
         (SKIP, "skip `c`: `c` failed 7 of 7 times right after `b`."),
         (MOVE, "do `c` after `a`: `c` failed 7 of 7 times right after `b`."),
+        (SOONER, "do `c` before `b`: `c` failed 7 of 7 times right after `b`."),
         (REPAIR, "after `read` failed with encoding, this worked 7 of 7 times: use `read` with encoding=latin-1."),
         (FLOW, "steps that worked for this: (1) a path={path}; (2) b; (3) c x=1; (4) d"),
         (FUTILE, "trying `get` again after quota helped 0 of 7 times"),
@@ -175,9 +185,19 @@ def test_the_opening_says_everything_once_and_records_what_was_withheld() -> Non
     ]
     assert hints == [worded(AVOID), worded(HINT)]
     assert (behind, plan) == (["bad"], None)
-    items, hints, behind, _ = standing(AVOID, explore=1.0).opening()
-    assert items == [AdviceItem(id="avoid", text=AVOID.text, kind="avoid_tool", applied=False)]
-    assert (hints, behind) == ([], [])
+
+
+@pytest.mark.req("H6")
+def test_what_is_left_aside_says_once_that_the_tool_is_tried_again() -> None:
+    """Silence would explore nothing where other advice still recommends the alternative."""
+    items, hints, behind, _ = standing(AVOID, PREFER, explore=1.0).opening()
+    assert items == [
+        AdviceItem(id="avoid", text=AVOID.text, kind="avoid_tool", applied=False),
+        AdviceItem(id="prefer", text=PREFER.text, kind="prefer_tool", applied=False),
+    ]
+    assert (hints, behind) == ([TRIED_AGAIN], [])
+    for silent in (HINT, ON_ODS, SKIP):
+        assert standing(silent, explore=1.0).opening()[1:3] == ([], [])
 
 
 @pytest.mark.req("H2")
@@ -194,7 +214,9 @@ def test_a_plan_comes_from_a_workflow_and_loses_or_moves_the_step_that_fails() -
     assert standing(FLOW).opening()[3] == ActivePlan(pending=("a path={path}", "b", "c x=1", "d"))
     assert standing(FLOW, SKIP).opening()[3] == ActivePlan(pending=("a path={path}", "b", "d"))
     assert standing(FLOW, MOVE).opening()[3] == ActivePlan(pending=("a path={path}", "c x=1", "b", "d"))
+    assert standing(FLOW, SOONER).opening()[3] == ActivePlan(pending=("a path={path}", "c x=1", "b", "d"))
     only = msgspec.structs.replace(FLOW, detail={"steps": ["c"]})
+    assert standing(only, SOONER).opening()[3] == ActivePlan(pending=("c",))
     assert standing(only, SKIP).opening()[3] is None
     assert standing(SKIP).opening()[3] is None
 
@@ -235,19 +257,44 @@ def test_a_step_is_advised_against_right_after_the_one_it_fails_after() -> None:
     assert standing(SKIP).review(moment("c", previous="a:ok")) == Ruling()
     moved = standing(MOVE).review(after_b).steer
     assert moved == Steer(reason="`c` failed 7 of 7 times right after `b`; do it after `a`, where it works")
+    assert standing(SOONER).review(after_b) == Ruling(), "too late to do it sooner: it may as well be tried"
 
 
 @pytest.mark.req("H7")
 def test_a_retry_known_to_be_futile_is_advised_against_for_that_failure_only() -> None:
-    quota = Failure(tool="get", error="Quota", text="", attempt=1)
-    assert standing(FUTILE).weigh_retry(quota) == Ruling(
+    assert standing(FUTILE).weigh_retry(QUOTA) == Ruling(
         steer=Steer(reason=FUTILE.text), items=(AdviceItem(id="futile", text=FUTILE.text, kind="futile_retry"),)
     )
-    busy = msgspec.structs.replace(quota, error="busy")
+    busy = msgspec.structs.replace(QUOTA, error="busy")
     assert standing(FUTILE).weigh_retry(busy) == Ruling()
-    again = standing(FUTILE).review(moment("get", failed=quota))
+    again = standing(FUTILE).review(moment("get", failed=QUOTA))
     assert again.steer == Steer(reason=FUTILE.text)
     assert standing(FUTILE).review(moment("get")) == Ruling()
+
+
+@pytest.mark.req("H7")
+def test_a_kind_of_failure_is_futile_to_retry_with_any_tool_and_a_repetition_after_any_failure() -> None:
+    other, busy = (msgspec.structs.replace(QUOTA, tool="put"), msgspec.structs.replace(QUOTA, error="busy"))
+    assert standing(ANY_QUOTA).weigh_retry(other).steer == Steer(reason=ANY_QUOTA.text)
+    assert standing(ANY_QUOTA).weigh_retry(busy) == Ruling()
+    assert standing(REPEATED).weigh_retry(QUOTA) == Ruling(), "it is about what the model itself repeats"
+    assert standing(REPEATED).review(moment("get", failed=busy)).steer == Steer(reason=REPEATED.text)
+    assert standing(REPEATED).review(moment("get")) == Ruling()
+    here = standing(REPEATED, ANY_QUOTA, FUTILE)
+    assert [item.id for item in here.weigh_retry(QUOTA).items] == ["futile"], "the closest one speaks"
+    assert [item.id for item in here.review(moment("put", failed=other)).items] == ["any"]
+    assert [item.id for item in here.review(moment("get", failed=busy)).items] == ["repeated"]
+
+
+@pytest.mark.req("H7")
+def test_a_retry_is_explored_once_in_a_run() -> None:
+    here = standing(FUTILE, explore=1.0)
+    item = AdviceItem(id="futile", text=FUTILE.text, kind="futile_retry", applied=False)
+    assert here.weigh_retry(QUOTA) == Ruling(items=(item,))
+    assert here.weigh_retry(QUOTA) == Ruling(steer=Steer(reason=FUTILE.text), items=(item,))
+    assert here.review(moment("get", failed=QUOTA)).steer == Steer(reason=FUTILE.text)
+    tool = standing(AVOID, explore=1.0)
+    assert [tool.review(moment("bad")).steer for _ in range(3)] == [None] * 3, "a tool is explored the whole run"
 
 
 def test_a_repair_is_told_after_its_failure_and_the_own_family_before_all_others() -> None:

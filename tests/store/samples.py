@@ -45,9 +45,13 @@ SAMPLES: tuple[AnyEvent, ...] = (
     Compacted(summary="so far: ünïcode", dropped=7, by="list (refused)"),
     PrefixFrozen(prefix_epoch=3, fingerprint="f00d", reason="upgrade"),
     AdviceGiven(
-        items=(AdviceItem(id="h1", text="prefer grep", applied=False, propensity=0.5),),
+        items=(
+            AdviceItem(id="h1", text="prefer grep", applied=False, propensity=0.5, kind="prefer_tool", call_id="c1"),
+        ),
         hints=("read first",),
         behind=("slow_tool",),
+        family="ledgers",
+        set_version=4,
     ),
     PlanChanged(plan=ActivePlan(step=1, pending=("b", "c"), retries_left=2), reason="step done"),
     ModelCalled(

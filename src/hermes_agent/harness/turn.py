@@ -13,27 +13,23 @@ from ..models.client import ModelAnswer
 from ..models.meter import Meter
 from ..models.request import ModelRequest
 from ..safety.approvals import Approver
-from ..store.forks import own_events
 from ..store.runs import Run
 from ..store.sessions import Session
-from ..store.traces import trace_of
 from ..types.advice import SessionView, Situation
 from ..types.errors import HermesError, LeaseLost, LimitReached, ModelError, ModelFailure
 from ..types.events import (
-    AdviceGiven,
     AnyEvent,
     AssistantMessage,
     CallFinished,
-    Decided,
     Fragment,
     ModelCalled,
-    PlanChanged,
     PrefixFrozen,
     ProcessSpawned,
     RunFinished,
 )
 from ..types.tools import Spawned, ToolCall
 from ..types.trace import RunStatus
+from .advising import learn, stand_as_before, take_advice
 from .calls import Wish
 from .compaction import compact, keep_short
 from .ending import closing, how_it_ends, open_calls
@@ -82,17 +78,8 @@ class Turn:
         assert finished is not None
         self.record.flush()
         self.harness.keep(self.session.id, self.run.ordinal, self.record)
-        await self._learn()
+        await learn(self)
         return finished
-
-    async def _learn(self) -> None:
-        """Learning comes after every run, and its failure is its own: the answer stands."""
-        try:
-            own = own_events(self.record.events)
-            await self.harness.advisor.learn(trace_of(own, self.session.id, self.session.surface))
-        except Exception as error:  # noqa: BLE001 - supervises whatever learns
-            reason = self.harness.redactor.redact(f"{type(error).__name__}: {error}")
-            await self.commit([Decided(subject="learning", choice="skip", reason=reason)])
 
     async def _until_settled(self) -> None:
         limit = asyncio.timeout(self.harness.limits.seconds)
@@ -189,7 +176,7 @@ class Turn:
         resumed = self.run.epoch > 1
         await self._freeze_prefix(resumed)
         if resumed:
-            await self.harness.advisor.resume(self.scene.situation, self.state.advised_by or 0)
+            await stand_as_before(self)
             await settle_after_crash(self)
             await self.execution.run(examined_again(self))
             said = last_answer(self.record.events)
@@ -197,7 +184,7 @@ class Turn:
                 return await self._finish_with_verdict(said)
         else:
             await self.commit(self.harness.allowance.effort_notes(self.run.model))
-            await self._take_advice()
+            await take_advice(self)
         while True:
             await self._take_steering()
             last = self.state.iterations >= self.harness.limits.iterations
@@ -241,28 +228,6 @@ class Turn:
         self._frozen = await self.harness.prompt.renew(self._view(), reason)
         await self.commit([*because, self._frozen.event()])
         self.record.flush()
-
-    async def _take_advice(self) -> None:
-        advice = await self.harness.advisor.advise(self.scene.situation)
-        self.scene.situation = msgspec.structs.replace(self.scene.situation, family=advice.family)
-        events: list[AnyEvent] = []
-        if advice.items or advice.hints or advice.behind or advice.version or advice.family:
-            events.append(
-                AdviceGiven(
-                    items=advice.items,
-                    hints=advice.hints,
-                    behind=advice.behind,
-                    family=advice.family,
-                    set_version=advice.version,
-                )
-            )
-        plan = self.harness.build_plan(self.state.request, advice)
-        if plan.pending:
-            events.append(PlanChanged(plan=plan, reason=advice.plan_reason or "learned workflow"))
-        if advice.hints:
-            events.append(Fragment(source="advice", text="\n".join(advice.hints)))
-        if events:
-            await self.commit(events)
 
     async def _take_steering(self) -> None:
         """Hints and messages that join the turn at this step."""

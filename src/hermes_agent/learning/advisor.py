@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -33,6 +34,8 @@ _KEPT_RUNS = 64
 _CATCH_UP = 20
 _LOOKED_BACK = 1000
 _DAY = 86_400.0
+_IN_A_FAMILY = ('%"family":"%', '%"family":""%')
+"""What a stored event that names a family holds, and does not hold; quotes inside texts are escaped."""
 
 
 class _View(Value, frozen=True, kw_only=True):
@@ -174,15 +177,16 @@ class LearnedAdvisor:
             self._notify(notice)
 
     async def _catch_up(self, but: str) -> None:
-        """Learn from runs that ended while their process died before it could learn from them. One whose journal is
-        damaged costs nobody else advice."""
+        """Learn from runs that ended while their process died before it could learn from them: those that were advised
+        in a family. Where learning was off none was named. One whose journal is damaged costs nobody else advice."""
 
         def unit(connection: Connection) -> list[str]:
             rows = connection.run(
                 "SELECT o.run_id FROM (SELECT run_id, at FROM outcomes WHERE at > ? ORDER BY at DESC LIMIT ?) o"
                 " WHERE o.run_id <> ? AND NOT EXISTS (SELECT 1 FROM lessons l WHERE l.run_id = o.run_id)"
-                " AND EXISTS (SELECT 1 FROM events e WHERE e.run_id = o.run_id) ORDER BY o.at LIMIT ?",
-                (connection.now() - _DAY, _LOOKED_BACK, but, _CATCH_UP),
+                " AND EXISTS (SELECT 1 FROM events e WHERE e.run_id = o.run_id AND e.kind = 'advice_given'"
+                " AND e.payload LIKE ? AND e.payload NOT LIKE ?) ORDER BY o.at LIMIT ?",
+                (connection.now() - _DAY, _LOOKED_BACK, but, *_IN_A_FAMILY, _CATCH_UP),
             )
             return [row[0] for row in rows]
 
@@ -205,17 +209,21 @@ def _viewed(connection: Connection, version: int, audit: int, kept: Mapping[str,
 
 
 def _as_it_began(connection: Connection, version: int, known: Sequence[Heuristic]) -> list[Heuristic]:
-    """Members of a set in the stages they had when it came into force: an audit knows nothing of what followed."""
+    """Members of a set as they were when it came into force, their stage and what their chance hangs on: an audit knows
+    nothing of what followed."""
     began = read_set(connection, version).at
-    stages: dict[str, Stage] = {}
+    then: dict[str, tuple[Stage, dict[str, Any]]] = {}
     for part in in_batches([heuristic.id for heuristic in known], 500):
         rows = connection.run(
-            f"SELECT heuristic_id, became FROM heuristic_audit WHERE heuristic_id IN ({', '.join('?' * len(part))})"
-            " AND became IN ('probation', 'trusted') AND at <= ? ORDER BY seq",
+            "SELECT heuristic_id, became, evidence FROM heuristic_audit WHERE heuristic_id IN"
+            f" ({', '.join('?' * len(part))}) AND became IN ('probation', 'trusted') AND at <= ? ORDER BY seq",
             (*part, began),
         )
-        stages.update({row[0]: Stage(row[1]) for row in rows})
-    return [msgspec.structs.replace(item, stage=stages.get(item.id, item.stage)) for item in known]
+        then.update({row[0]: (Stage(row[1]), msgspec.json.decode(row[2])) for row in rows})
+    return [
+        msgspec.structs.replace(item, stage=then[item.id][0], evidence=then[item.id][1]) if item.id in then else item
+        for item in known
+    ]
 
 
 def _follows(connection: Connection, run_id: str) -> bool:

@@ -18,7 +18,7 @@ from .cells import Cells, IndexCell, ToolCell, WideCell, hidden, index_key, tool
 from .evidence import RESTORE, Rate, chance_better
 from .findings import Finding, Wish, confidence_of, counted, hope, may_act, where
 from .plans import fold_plan, fold_steps
-from .ranking import best_instead, rate_of
+from .ranking import best_instead, rate_of, used_instead
 from .recovery import fold_mending, fold_retry
 
 _FAMILY_WEIGHT = 0.5
@@ -31,7 +31,7 @@ _UNSURE = 0.7
 _UNEXPLAINED = 5
 _MOST_PAIRED = 6
 _WIDE_FAMILIES = 3
-_ENOUGH = 3
+_ENOUGH, _AGAIN = 3, 2
 _HALF_THE_TIME = Rate(good=500.0, all=1000.0)
 
 
@@ -82,9 +82,9 @@ def _keys_behind(lesson: Lesson, cells: Cells) -> Iterator[CellKey]:
     for tool in dict.fromkeys(seen.tool for seen in lesson.observations):
         index = cells.get(index_key(lesson, tool), IndexCell)
         wide = cells.get(wide_key(lesson.model, tool), WideCell)
-        for other, (good, _) in {**wide.instead, **index.instead}.items():
-            if good:
-                yield from rate_keys(lesson, other)
+        for other in {**wide.instead, **index.instead}:
+            yield index_key(lesson, other)
+            yield from rate_keys(lesson, other)
     for seen in lesson.observations:
         index = cells.get(index_key(lesson, seen.tool), IndexCell)
         for one, other in combinations(seen.features, 2) if index.looks_at_pairs else ():
@@ -298,18 +298,15 @@ def _explained(lesson: Lesson, tool: str, cells: Cells) -> bool:
 
 
 def _preferred_everywhere(lesson: Lesson, tool: str, cells: Cells) -> Iterator[Finding]:
-    """A tool that fails in several families and works in none is put behind the others in a new family, too."""
+    """A tool that fails in several families and works in none is put behind the others in a new family, too. Each
+    family counts from its second failing trace on: as soon as it knows better, it stops trying."""
     key = wide_key(lesson.model, tool)
     wide = cells.get(key, WideCell)
-    better = max(
-        (name for name, (good, tried) in wide.instead.items() if good >= _ENOUGH and good * 2 > tried),
-        key=lambda name: wide.instead[name][0],
-        default="",
-    )
-    if not wide.acting and not better:
+    if not wide.acting and (len(wide.families) < _WIDE_FAMILIES or not wide.instead):
         return
-    failing = [name for name, (good, bad) in wide.families.items() if bad >= _ENOUGH and good * 3 <= bad]
+    failing = [name for name, (good, bad) in wide.families.items() if bad >= _AGAIN and good * 3 <= bad]
     working = [name for name, (good, bad) in wide.families.items() if good >= _ENOUGH and good >= bad]
+    better = _better_everywhere(lesson, tool, cells)
     told = f"`{tool}` fails in {len(failing)} kinds of tasks and works in {len(working)}"
     found = Finding(
         wish=Wish.ACT,
@@ -328,3 +325,10 @@ def _preferred_everywhere(lesson: Lesson, tool: str, cells: Cells) -> Iterator[F
         yield msgspec.structs.replace(found, wish=Wish.STOP, better="")
     elif not wide.acting and better and len(failing) >= _WIDE_FAMILIES and not working:
         yield found
+
+
+def _better_everywhere(lesson: Lesson, tool: str, cells: Cells) -> str:
+    """What did a tool's job elsewhere and works in general; empty when nothing is known to."""
+    rates = {name: cells.get(wide_key(lesson.model, name), WideCell).rate for name in used_instead(lesson, tool, cells)}
+    usable = [name for name, rate in rates.items() if rate.good >= _ENOUGH - 0.5 and rate.good >= 0.8 * rate.all]
+    return max(usable, key=lambda name: (rates[name].good, name), default="")

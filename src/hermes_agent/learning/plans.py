@@ -38,7 +38,7 @@ def fold_steps(lesson: Lesson, cells: Cells) -> Iterator[Finding]:
         after = cell.observed(worked=ended, session=lesson.session_id, confirms=not ended)
         cells.put(key, after)
         yield from hope(step.tool, (f"after={step.after}",), key, cell, after)
-        if step.after and (len(working - {step.tool}) >= _OTHERS or cell.acting):
+        if step.after and (len(working - {step.tool}) >= _OTHERS or _was_moved(lesson, step.tool, index, cells)):
             yield from _failing(lesson, step, cells)
 
 
@@ -47,6 +47,8 @@ def _key(lesson: Lesson, tool: str, after: str) -> CellKey:
 
 
 def _failing(lesson: Lesson, step: PlanStep, cells: Cells) -> Iterator[Finding]:
+    """What to do about a step that keeps failing where it stands: do it where it works, try it sooner, or leave it out.
+    Where it was moved and fails again, a few traces are enough: it has failed in two places."""
     index = cells.get((lesson.model, lesson.family, f"steps:{step.tool}", ""), IndexCell)
     place = index.conditions[step.after]
     weight = _FIRST_WEIGHT / (place * (place + 1))
@@ -56,7 +58,8 @@ def _failing(lesson: Lesson, step: PlanStep, cells: Cells) -> Iterator[Finding]:
     total = evidence.failed + evidence.worked
     told = f"`{step.tool}` failed {evidence.failed} of {total} times right after `{step.after}`"
     elsewhere = _place_that_works(lesson, step, index, cells)
-    sooner = not elsewhere and _may_go_sooner(lesson, step, cells)
+    moved = _was_moved(lesson, step.tool, index, cells)
+    sooner = not elsewhere and not moved and _may_go_sooner(lesson, step, cells)
     found = Finding(
         wish=Wish.ACT,
         kind=Kind.MOVE_STEP if elsewhere or sooner else Kind.SKIP_STEP,
@@ -78,8 +81,15 @@ def _failing(lesson: Lesson, step: PlanStep, cells: Cells) -> Iterator[Finding]:
             yield msgspec.structs.replace(
                 found, wish=Wish.STOP, kind=kind, better="", cause=f"`{step.tool}` works again after `{step.after}`"
             )
-    elif not cell.acting and may_act(cell, weight) and not best_instead(lesson, step.tool, cells):
+    elif cell.acting or best_instead(lesson, step.tool, cells):
+        return
+    elif may_act(cell, weight) or (moved and cell.confirmed and not evidence.worked):
         yield found
+
+
+def _was_moved(lesson: Lesson, tool: str, index: IndexCell, cells: Cells) -> bool:
+    """Whether something is done already about this step at one of its places."""
+    return any(cells.get(_key(lesson, tool, after), ToolCell).acting for after in index.conditions)
 
 
 def _place_that_works(lesson: Lesson, step: PlanStep, index: IndexCell, cells: Cells) -> str:

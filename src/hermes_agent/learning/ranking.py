@@ -32,12 +32,28 @@ def best_instead(lesson: Lesson, tool: str, cells: Cells) -> str:
     """The tool that did this one's job best; empty where none is clearly better. What was recommended before stays, so
     that advice does not swing between two that are as good."""
     index = cells.get((lesson.model, lesson.family, f"index:{tool}", ""), IndexCell)
-    wide = cells.get((lesson.model, EVERY_FAMILY, f"tool:{tool}", ""), WideCell)
-    tried = {name: good for name, (good, _) in {**wide.instead, **index.instead}.items() if good}
+    tried = used_instead(lesson, tool, cells)
     if not tried:
         return ""
     means = {name: rate_of(lesson, name, cells).mean() for name in tried}
     best = max(means, key=lambda name: (means[name], tried[name], name))
-    if means.get(index.chosen, 0.0) >= means[best] - _CLEARLY:
+    if index.chosen in means and means[index.chosen] >= means[best] - _CLEARLY:
         best = index.chosen
     return best if means[best] >= rate_of(lesson, tool, cells).mean() + _CLEARLY else ""
+
+
+def used_instead(lesson: Lesson, tool: str, cells: Cells) -> dict[str, int]:
+    """The tools that did a tool's job after it had failed, with how often; also those that did it after another had
+    failed in its place, because a run may end before it gets that far."""
+    found: dict[str, int] = {}
+    for other in (tool, *_instead(lesson, tool, cells)):
+        for name, (good, _) in _instead(lesson, other, cells).items():
+            if good and name != tool:
+                found[name] = max(found.get(name, 0), good)
+    return found
+
+
+def _instead(lesson: Lesson, tool: str, cells: Cells) -> dict[str, tuple[int, int]]:
+    index = cells.get((lesson.model, lesson.family, f"index:{tool}", ""), IndexCell)
+    wide = cells.get((lesson.model, EVERY_FAMILY, f"tool:{tool}", ""), WideCell)
+    return {**wide.instead, **index.instead}

@@ -12,7 +12,7 @@ from .cells import Cells, IndexCell, ToolCell, WideCell, hidden, index_key, wide
 from .evidence import RESTORE
 from .findings import Finding, Wish, confidence_of, counted, may_act
 
-_RETRY_WEIGHTS = (0.15, 0.15, 0.35, 0.35)
+_RETRY_WEIGHTS = (0.1, 0.1, 0.4, 0.4)
 _SEVERAL_TOOLS = 3
 
 

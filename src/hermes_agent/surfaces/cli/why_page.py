@@ -14,7 +14,7 @@ from .why_learning import AdviceLine, Backing, Part
 from .why_receipt import Decision, Receipt
 
 _WIDEST = 100
-_ELSEWHERE = ("advice", "check")
+_ELSEWHERE = (("advice", "override"), *(("check", choice) for choice in ("passed", "failed", "no verdict")))
 """Decisions that other sections tell."""
 _JUDGES = {"verifier": "its check", "check": "its check", "user": "the user"}
 _TAUGHT = {
@@ -121,7 +121,7 @@ class Page:
 
     def _decisions(self, receipt: Receipt) -> None:
         self._console.say("")
-        decisions = [one for one in receipt.decisions if one.subject not in _ELSEWHERE]
+        decisions = [one for one in receipt.decisions if (one.subject, one.choice) not in _ELSEWHERE]
         if not decisions and not receipt.refusals:
             self._line("nothing had to be decided: no call was held back, retried or given up")
         for decision in decisions:
