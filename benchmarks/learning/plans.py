@@ -2,7 +2,8 @@
 
 Four services, a, b, c and d, each with one tool. `c` fails whenever `b` has succeeded before it in the same request.
 Two worlds: in `order` the request needs all four, and `c` works before `b`; in `optional` the request is right without
-`c`, which works nowhere. After some runs `c` is repaired. Simulated are the four services and the model; the rest is the product.
+`c`, which works nowhere. After some runs `c` is repaired.
+Simulated are the four services and the model; the rest is the product.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def test_a_tool_that_keeps_failing_goes_behind_the_one_that_did_its_job_and_only
         memory.learn(lesson(100 + number, seen("bad", True), family="reports"))
     found = {(item.kind, item.family, item.subject, item.better, item.stage) for item in memory.acting()}
     assert found == {
-        (Kind.PREFER_TOOL, "ledgers", "bad", "good", Stage.TRUSTED),
+        (Kind.PREFER_TOOL, "ledgers", "bad", "good", Stage.PROBATION),
         (Kind.AVOID_TOOL, "ledgers", "bad", "good", Stage.TRUSTED),
         (Kind.REPAIR, "ledgers", "bad:parse", "good", Stage.TRUSTED),
     }

@@ -24,7 +24,7 @@ class Wish(StrEnum):
 
 class Finding(Value, frozen=True, kw_only=True):
     """One thing the evidence says. `key` is the cell it stands on; `once` when it touches an effect that must happen
-    only once."""
+    only once; `tentative` when it is a ranking, which no sequential test has confirmed yet."""
 
     wish: Wish
     kind: Kind
@@ -40,6 +40,7 @@ class Finding(Value, frozen=True, kw_only=True):
     confidence: float = 0.0
     evidence: dict[str, Any] = {}
     once: bool = False
+    tentative: bool = False
 
     @property
     def id(self) -> str:

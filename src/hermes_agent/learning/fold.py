@@ -260,6 +260,7 @@ def _preferred(lesson: Lesson, tool: str, cells: Cells) -> Iterator[Finding]:
         key=key,
         confidence=chance,
         evidence={**counted(cell), "chance_better": round(chance, 4)},
+        tentative=True,
         once=cells.get(index_key(lesson, tool), IndexCell).once,
     )
 
@@ -284,6 +285,7 @@ def _failing(lesson: Lesson, tool: str, cells: Cells) -> Iterator[Finding]:
         key=key,
         confidence=chance,
         evidence={**counted(cell), "chance_worse": round(chance, 4)},
+        tentative=True,
         once=cells.get(index_key(lesson, tool), IndexCell).once,
     )
 
@@ -320,6 +322,7 @@ def _preferred_everywhere(lesson: Lesson, tool: str, cells: Cells) -> Iterator[F
         key=key,
         confidence=_SURE,
         evidence={"families_failing": len(failing), "families_working": len(working)},
+        tentative=True,
     )
     if wide.acting and working:
         yield msgspec.structs.replace(found, wish=Wish.STOP, better="")

@@ -1,7 +1,8 @@
 """The life of a heuristic: candidate, probation, trusted, retired; with a person's approval where much is at stake.
 
-What stands on calls was tested before it acts, because its evidence comes from runs without it: it is trusted at once
-and stays under test by exploration. What can only be judged by whole tasks is tried on half of the runs first.
+What stands on calls is tested before it acts, because its evidence comes from runs without it: it is trusted as soon
+as the sequential test has spoken, and stays under test by exploration. A mere ranking of tools acts on probation until
+then. What can only be judged by whole tasks is tried on half of the runs first.
 """
 
 from __future__ import annotations
@@ -73,6 +74,10 @@ class Register:
 
     def _propose(self, finding: Finding, cells: Cells) -> None:
         known = self.known.get(finding.id)
+        if known is not None and known.stage is Stage.PROBATION and known.kind not in ON_TASKS:
+            if finding.wish is Wish.ACT and not finding.tentative and not self._rules.frozen:
+                self.move(_with_figures(known, finding), Stage.TRUSTED, finding.cause)
+            return
         if known is not None and (known.stage.acts or known.stage in (Stage.REJECTED, Stage.AWAITING_APPROVAL)):
             return
         stage = self._stage(finding)
@@ -115,7 +120,7 @@ class Register:
         approve = self._rules.approve
         if finding.kind.value in approve or (finding.once and "once" in approve and _steers(finding.kind)):
             return Stage.AWAITING_APPROVAL
-        return self._first_stage(finding.kind)
+        return Stage.PROBATION if finding.tentative else self._first_stage(finding.kind)
 
     def _first_stage(self, kind: Kind) -> Stage:
         if kind not in ON_TASKS:
@@ -181,7 +186,8 @@ class Register:
         """Change the stage, and write down why."""
         was = heuristic.stage
         if was is not stage:
-            self._on_probation += (stage is Stage.PROBATION) - (was is Stage.PROBATION)
+            if heuristic.kind in ON_TASKS:
+                self._on_probation += (stage is Stage.PROBATION) - (was is Stage.PROBATION)
             heuristic = msgspec.structs.replace(heuristic, stage=stage, updated_at=self._occasion.at)
             self._record(heuristic, was.value, cause)
         self.known[heuristic.id] = heuristic
@@ -211,6 +217,11 @@ class Register:
 def _steers(kind: Kind) -> bool:
     """Whether it keeps a call from being made, so that approval matters for an effect that happens once."""
     return kind in (Kind.AVOID_TOOL, Kind.PREFER_TOOL, Kind.SKIP_STEP, Kind.MOVE_STEP, Kind.REPAIR)
+
+
+def _with_figures(heuristic: Heuristic, finding: Finding) -> Heuristic:
+    shown = {**heuristic.evidence, **finding.evidence}
+    return msgspec.structs.replace(heuristic, text=finding.text, evidence=shown, confidence=finding.confidence)
 
 
 def _group(kind: Kind) -> str:

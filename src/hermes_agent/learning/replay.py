@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 
 from ..store.database import Database
-from ..store.heuristics import EVERY_FAMILY, Heuristic, Kind, Stage
+from ..store.heuristics import EVERY_FAMILY, Heuristic, Kind
 from ..types.base import Value
 from ..types.trace import AdviceItem
 from .estimates import Comparison, Effect, Strata, Sums, Verdict, effect_of, verdict_of
 from .life import ON_TASKS
 from .past import Logged, Past, Window
-from .standing import HELD_OUT, ON_PROBATION
+from .standing import HELD_OUT, ON_PROBATION, acting_chance
 
 _ALIKE = 1e-5
 _AFTER_FAILURE = (Kind.FUTILE_RETRY, Kind.REPAIR)
@@ -50,13 +50,6 @@ class Target(Value, frozen=True, kw_only=True):
     only: str = ""
 
 
-def acting_chance(heuristic: Heuristic, explore: float) -> float:
-    """The chance that a member of a set acts: a fair coin on probation, all but holdout or exploration otherwise."""
-    if heuristic.stage is Stage.PROBATION:
-        return ON_PROBATION
-    return 1 - (HELD_OUT if heuristic.kind in ON_TASKS else explore)
-
-
 def set_target(version: int, members: Iterable[Heuristic], explore: float) -> Target:
     """A heuristic set as it would act now."""
     known = tuple(members)
@@ -70,9 +63,8 @@ def without_target(heuristic: Heuristic) -> Target:
 
 
 def with_target(heuristic: Heuristic, explore: float) -> Target:
-    """Everything as it was, and this heuristic acts wherever it applies; one that is not yet trusted by a fair coin."""
-    trusted = heuristic.stage is Stage.TRUSTED
-    acting = {heuristic.id: acting_chance(heuristic, explore) if trusted else ON_PROBATION}
+    """Everything as it was, and this heuristic acts wherever it applies; one that does not act yet by a fair coin."""
+    acting = {heuristic.id: acting_chance(heuristic, explore) if heuristic.stage.acts else ON_PROBATION}
     return Target(words=f"with {heuristic.id}", acting=acting, heuristics=(heuristic,), only=heuristic.id)
 
 

@@ -24,6 +24,14 @@ def coin(seed: str, name: str) -> float:
     return int.from_bytes(digest) / 2**64
 
 
+def acting_chance(heuristic: Heuristic, explore: float) -> float:
+    """The chance that a member of a set acts: what is judged by tasks by a fair coin while it is on probation and in
+    all but the runs held out then; everything else in all but the runs that explore."""
+    if heuristic.kind not in ON_TASKS:
+        return 1 - explore
+    return ON_PROBATION if heuristic.stage is Stage.PROBATION else 1 - HELD_OUT
+
+
 class Standing:
     """One run's view of a heuristic set. Decides each coin once; says what follows from it."""
 
@@ -39,7 +47,7 @@ class Standing:
         ]
         self._coins: dict[str, tuple[bool, float]] = {}
         self._explored_once: set[str] = set()
-        trying = [item for item in self._heuristics if item.stage is Stage.PROBATION]
+        trying = [item for item in self._heuristics if item.stage is Stage.PROBATION and item.kind in ON_TASKS]
         trying.sort(key=lambda item: coin(self._seed, f"order:{item.id}"))
         self._left_out = {item.id for item in trying[_COINS:]}
 
@@ -52,11 +60,9 @@ class Standing:
         return known
 
     def _chance(self, heuristic: Heuristic) -> float:
-        if self._widened or heuristic.stage is Stage.PROBATION:
+        if self._widened or (heuristic.evidence.get("hopeful") and self._explore):
             return ON_PROBATION
-        if heuristic.evidence.get("hopeful") and self._explore:
-            return ON_PROBATION
-        return 1 - (HELD_OUT if heuristic.kind in ON_TASKS else self._explore)
+        return acting_chance(heuristic, self._explore)
 
     def item(self, heuristic: Heuristic) -> AdviceItem:
         """What is recorded of the decision."""

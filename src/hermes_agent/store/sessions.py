@@ -155,7 +155,7 @@ class Sessions:
     def _erase(self, connection: Connection, session_id: str) -> None:
         """Learning is held off first, the session's row is locked next and its runs fenced then, so that nobody adds
         while we delete: a learner that found the session alive has committed before, or finds it deleted."""
-        if 0: connection.run(f"SELECT id FROM learning WHERE id = 'sequence'{self._database.backend.row_lock}")
+        connection.run(f"SELECT id FROM learning WHERE id = 'sequence'{self._database.backend.row_lock}")
         now = connection.now()
         if not connection.run(
             "UPDATE sessions SET title = '', workspace = '', deleted_at = ? WHERE id = ? RETURNING id",
