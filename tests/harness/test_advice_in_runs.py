@@ -1,29 +1,27 @@
 """Advice at the places where a run takes it: insisting, repairs, the search for tools; and advice that breaks."""
 
 import asyncio
-from collections.abc import Sequence
 
 import msgspec
 import pytest
 
-from hermes_agent.agent import Agent
 from hermes_agent.store.open import open_store
 from hermes_agent.tools.tool import Tool
 from hermes_agent.types.advice import Advice, SilentAdvisor, Situation
-from hermes_agent.types.errors import LeaseLost
+from hermes_agent.types.errors import LeaseLost, UsageError
 from hermes_agent.types.events import (
     AdviceGiven,
-    AssistantMessage,
     CallFinished,
     Decided,
     Fragment,
     InboxMode,
     ModelCalled,
+    Recovered,
 )
 from hermes_agent.types.trace import RunStatus, Trace
 from tests.harness.rig import Rig, call, calling, events, of, results, saying
 from tests.harness.taught import HERE, MODEL, configured, failing, teach, tools
-from tests.learning.lesson_maker import lesson, mended, seen
+from tests.learning.lesson_maker import lesson, mended
 
 SECRET = "sk-ant-api03-Zk4vT8qLw2Xn6Rj1Pb9Yd3Hs7Gf5Ma0Ce"
 
@@ -105,17 +103,13 @@ def test_a_run_is_resumed_though_its_advisor_cannot_stand_where_it_stood(local_r
 
 
 @pytest.mark.req("R2")
-@pytest.mark.parametrize("place", ["advise", "learn"])
+@pytest.mark.parametrize("place", ["learn", pytest.param("advise", marks=pytest.mark.slow)])
 def test_a_lost_lease_is_not_taken_for_a_breakdown(local_rig: Rig, place: str) -> None:
     agent = local_rig.agent([saying("hello")], advisor=Broken(LeaseLost("taken over"), place))
-    with pytest.raises(LeaseLost, match="taken over"):
-        agent.run("hello")
-    (run,) = agent.wait(agent.app.store.runs.recent(5))
-    assert of(Decided, events(agent, run.id)) == []
-
-
-def statuses(agent: Agent, script: Sequence[str], rig: Rig) -> list[str]:
-    return []
+    result = agent.run("hello")
+    assert result.answer == "hello"
+    assert of(Decided, events(agent, result)) == []
+    assert len(of(Recovered, events(agent, result))) == (place == "advise"), "somebody else went on"
 
 
 @pytest.mark.req("H6")
@@ -140,20 +134,19 @@ def test_what_mends_a_failure_is_told_before_the_model_is_asked_again_and_behind
     def load(path: str, encoding: str = "utf-8") -> str:
         """Load a file."""
         if encoding == "utf-8":
-            raise ValueError("'utf-8' codec can't decode byte 0xff in position 0: invalid start byte")
+            raise ValueError("cannot read it")
         return "loaded"
 
     both = calling(call("load", path="a.csv"), call("good", path="b.csv"))
     tool = Tool("load", load, capabilities=[], effect="none")
     agent = local_rig.agent([both, saying("done")], [*tools([]), tool])
-    mending = mended("load", "load", error="encoding", change="encoding=latin-1")
+    mending = mended("load", "load", error="valueerror", change="encoding=latin-1")
     teach(agent, [lesson(number, mendings=[mending], model=MODEL) for number in range(8)])
     journal = events(agent, agent.run("sum", options=HERE))
-    told = "after `load` failed with encoding, this worked 7 of 7 times: use `load` with encoding=latin-1."
+    told = "after `load` failed with valueerror, this worked 7 of 7 times: use `load` with encoding=latin-1."
     assert of(Fragment, journal) == [Fragment(source="advice", text=told)]
-    order = [type(event) for event in journal if not isinstance(event, AdviceGiven | Decided)]
-    at = order.index(Fragment)
-    assert order[at - 2 : at + 3] == [CallFinished, CallFinished, Fragment, ModelCalled, AssistantMessage]
+    order = [type(event) for event in journal if isinstance(event, CallFinished | Fragment | ModelCalled)]
+    assert order == [ModelCalled, CallFinished, CallFinished, Fragment, ModelCalled]
     (about,) = [item for given in of(AdviceGiven, journal) for item in given.items]
     assert (about.kind, about.applied, about.call_id) == ("repair", True, "call_0_0")
 
@@ -161,7 +154,7 @@ def test_what_mends_a_failure_is_told_before_the_model_is_asked_again_and_behind
 @pytest.mark.req("H2")
 def test_the_search_for_tools_names_those_that_fail_here_last(local_rig: Rig) -> None:
     configured(local_rig)
-    search = calling(call("tool_search", query="parse a file", limit=2))
+    search = calling(call("tool_search", query="bad good", limit=2))
     agent = local_rig.agent([search, saying("done")], tools([]))
 
     def found(family: str) -> list[str]:
@@ -177,6 +170,6 @@ def test_the_search_for_tools_names_those_that_fail_here_last(local_rig: Rig) ->
 def test_a_family_that_has_no_name_is_refused_before_anything_starts(local_rig: Rig) -> None:
     configured(local_rig)
     agent = local_rig.agent([saying("hello")])
-    with pytest.raises(Exception, match="no name for a family"):
+    with pytest.raises(UsageError, match="'日本' is no name for a family"):
         agent.run("hello", options={"family": "日本"})
-    assert agent.wait(agent.app.store.runs.recent(5)) == []
+    assert agent.wait(agent.app.store.sessions.recent(5)) == []

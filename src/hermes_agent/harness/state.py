@@ -42,7 +42,8 @@ class RunState:
         self._effects = 0
         self._answers: dict[str, tuple[int, CallFinished]] = {}
         self._failures: dict[str, int] = {}
-        self._errors: dict[str, CallFinished] = {}
+        self._errors: dict[str, tuple[int, CallFinished]] = {}
+        self._changes = 0
         self.previous = ""
         self.advised_by: int | None = None
         self.family = ""
@@ -98,11 +99,12 @@ class RunState:
         if event.parent:
             return
         worked = event.status is CallStatus.OK
+        self._changes += worked and intent.effect is not Effect.NONE
         self.previous = f"{event.tool}:{'ok' if worked else event.error or event.status.value}"
         if worked:
             self._errors.pop(intent.digest, None)
         else:
-            self._errors[intent.digest] = event
+            self._errors[intent.digest] = (self._changes, event)
         if event.status in (CallStatus.ERROR, CallStatus.TIMEOUT):
             self._failures[intent.digest] = self._failures.get(intent.digest, 0) + 1
         elif event.status is CallStatus.OK:
@@ -122,8 +124,9 @@ class RunState:
         return any(_same(call, other) for other in self._steered)
 
     def failed_before(self, digest: str) -> CallFinished | None:
-        """How this very call failed last in this run, if it did."""
-        return self._errors.get(digest)
+        """How this very call failed last in this run, if it did and nothing has been changed since."""
+        changes, event = self._errors.get(digest, (-1, None))
+        return event if changes == self._changes else None
 
     def failures(self) -> int:
         """How often the most stubborn call has failed in the same way."""

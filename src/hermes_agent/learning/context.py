@@ -39,6 +39,22 @@ _GENERIC = frozenset({"", "error", "failed", "exception", "runtimeerror", "exit"
 NEVER_LEARNED = frozenset({"credentials", "missing_program", "bad_arguments", "not_permitted", "undeclared"})
 """Failures that say nothing about a tool here: the model's slip, or something the user can simply install or allow."""
 
+ABOUT_ARGUMENTS = frozenset(
+    {
+        *("bad_argument", "bad_path", "bad_pattern", "bad_name", "bad_token", "not_found", "is_directory"),
+        *("not_a_directory", "exists", "changed", "too_long", "too_many", "too_large", "too_different", "ambiguous"),
+        *("not_empty", "refused", "binary", "not_a_picture", "value", "type", "missing", "not_installed"),
+        "nobody_there",
+    }
+)
+"""Failures that are about what was asked for: they say nothing about the tool, which would do the same job elsewhere
+with another path or command. What mended them is still worth knowing."""
+
+
+def is_about_arguments(error: str) -> bool:
+    """Whether a failure says nothing about its tool. A command that ends with an error ran well enough."""
+    return error in ABOUT_ARGUMENTS or error.startswith("exit")
+
 
 def error_class(error: str, text: str = "") -> str:
     """The class of a failure: what the tool called it, or what kind of trouble its text speaks of."""

@@ -15,6 +15,7 @@ import msgspec
 from ..store.heuristics import ANY_REPEAT, ANY_TOOL, EVERY_FAMILY, CellKey, Kind
 from ..store.lessons import Lesson, Observation
 from .cells import Cells, IndexCell, ToolCell, WideCell, hidden, index_key, tool_key, wide_key
+from .context import is_about_arguments
 from .evidence import RESTORE, Rate, chance_better
 from .findings import Finding, Wish, confidence_of, counted, hope, may_act, where
 from .plans import fold_plan, fold_steps
@@ -45,7 +46,8 @@ def fold(lesson: Lesson, cells: Cells) -> list[Finding]:
     for mending in lesson.mendings:
         findings += fold_mending(lesson, mending, cells)
     for observation in lesson.observations:
-        findings += _observed(lesson, observation, cells)
+        if observation.worked or not is_about_arguments(observation.error):
+            findings += _observed(lesson, observation, cells)
         if observation.tries > 1:
             findings += fold_retry(lesson, observation, cells)
     for tool in dict.fromkeys(observation.tool for observation in lesson.observations):

@@ -13,7 +13,7 @@ from ..store.lessons import Lesson, Mending, Observation, PlanStep
 from ..types.base import Value
 from ..types.tools import Effect, Label
 from ..types.trace import CallStatus, Judge, RunStatus, ToolRecord, Trace
-from .context import NEVER_LEARNED, error_class, features_of
+from .context import NEVER_LEARNED, error_class, features_of, is_about_arguments
 
 _TOLD = (CallStatus.OK, CallStatus.ERROR, CallStatus.TIMEOUT)
 REPLAYED = "replay"
@@ -90,10 +90,18 @@ def _told(calls: Sequence[ToolRecord]) -> Iterator[_Told]:
 
 
 def _observations(told: Sequence[_Told]) -> Iterator[Observation]:
-    """One for each tool and arguments: what the last attempt came to."""
+    """One for each tool and arguments: what the last attempt came to. Attempts before something else had an effect were
+    another matter: to run the tests again after an edit is no retry."""
     same: dict[str, list[_Told]] = {}
+    effects = 0
+    seen_at: dict[str, int] = {}
     for call in told:
-        same.setdefault(call.record.digest or f"{call.record.tool}:{call.record.call_id}", []).append(call)
+        key = call.record.digest or f"{call.record.tool}:{call.record.call_id}"
+        if seen_at.get(key, effects) != effects:
+            same[key] = []
+        same.setdefault(key, []).append(call)
+        effects += call.worked and call.record.effect is not Effect.NONE
+        seen_at[key] = effects
     for tries in same.values():
         first, last = tries[0], tries[-1]
         error = next((call.error for call in tries if call.error), "")
@@ -174,7 +182,7 @@ def _steps(told: Sequence[_Told]) -> Iterator[PlanStep]:
     last: tuple[str, str] | None = None
     for place, call in enumerate(told):
         record = call.record
-        if record.tool in _NEVER_STEPS or record.parent:
+        if record.tool in _NEVER_STEPS or record.parent or (not call.worked and is_about_arguments(call.error)):
             continue
         following = told[place + 1] if place + 1 < len(told) else None
         again = following is not None and following.record.digest == record.digest and not call.worked
