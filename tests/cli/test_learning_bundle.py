@@ -18,6 +18,7 @@ from hermes_agent.store.open import open_store
 from hermes_agent.surfaces.cli.learning.importing import content
 from hermes_agent.types.errors import UsageError
 from tests.cli.command import Hermes
+from tests.cli.forked import ForkedHermes
 from tests.cli.terminal import Terminal
 
 pytestmark = pytest.mark.req("B7")
@@ -88,24 +89,24 @@ def friend(tmp_path: Path) -> Hermes:
     return other
 
 
-def test_from_one_home_to_another_and_back(hermes: Hermes, friend: Hermes, tmp_path: Path) -> None:
+def test_from_one_home_to_another_and_back(forked: ForkedHermes, friend: Hermes, tmp_path: Path) -> None:
     file = tmp_path / "bundle.json"
-    done = friend.run("learning", "export", str(file))
+    done = ForkedHermes(friend).run("learning", "export", str(file))
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr.splitlines()[-2:] == ["left out bbbbbbbbbbbb: it names a path", "1 heuristic, signed"]
     text = file.read_text()
     assert SECRET_RUN not in text and "payroll" not in text and "f1" not in json.loads(text)["families"][0]["name"]
     assert json.loads(text)["heuristics"][0]["counts"] == {"worked": 1, "failed": 9, "sessions": 2}
-    assert friend.run("learning", "export", str(file)).returncode == 2
+    assert ForkedHermes(friend).run("learning", "export", str(file)).returncode == 2
 
-    done = hermes.run("learning", "import", str(file), "--yes")
+    done = forked.run("learning", "import", str(file), "--yes")
     assert done.returncode == 2
     assert "signed by a key that is not known here: SHA256:" in done.stderr
-    key = friend.run("learning", "export", "--public-key").stdout
-    (hermes.home / "trusted_keys").mkdir()
-    (hermes.home / "trusted_keys" / "ada.pub").write_text(key)
+    key = ForkedHermes(friend).run("learning", "export", "--public-key").stdout
+    (forked.home / "trusted_keys").mkdir()
+    (forked.home / "trusted_keys" / "ada.pub").write_text(key)
 
-    done = hermes.run("learning", "import", str(file), "--yes")
+    done = forked.run("learning", "import", str(file), "--yes")
     assert done.returncode == 0
     assert "(ada)" in done.stdout and "1 of 10" in done.stdout and "candidate" in done.stdout
     expected = Heuristic(
@@ -117,28 +118,28 @@ def test_from_one_home_to_another_and_back(hermes: Hermes, friend: Hermes, tmp_p
         text="",
         better="query_data",
     )
-    assert heuristics(hermes.home) == [(claim_id(expected), "parse-csv", "candidate", 0.48)]
-    again = hermes.json("learning", "import", str(file), "--yes")
-    (record,) = hermes.json("learning", "import", "--list")
+    assert heuristics(forked.home) == [(claim_id(expected), "parse-csv", "candidate", 0.48)]
+    again = forked.json("learning", "import", str(file), "--yes")
+    (record,) = forked.json("learning", "import", "--list")
     assert (again["imported"], again["plan"]["already"]) == ("", record["id"])
-    undone = hermes.json("learning", "import", "--undo", record["id"])
+    undone = forked.json("learning", "import", "--undo", record["id"])
     assert undone["removed"] == [claim_id(expected)]
-    assert heuristics(hermes.home) == []
+    assert heuristics(forked.home) == []
 
 
-def test_an_unknown_key_is_asked_about(hermes: Hermes, friend: Hermes, tmp_path: Path) -> None:
+def test_an_unknown_key_is_asked_about(forked: ForkedHermes, friend: Hermes, tmp_path: Path) -> None:
     file = tmp_path / "bundle.json"
-    file.write_text(friend.run("learning", "export", "-").stdout)
-    dry = hermes.json("learning", "import", str(file), "--dry-run")
+    file.write_text(ForkedHermes(friend).run("learning", "export", "-").stdout)
+    dry = forked.json("learning", "import", str(file), "--dry-run")
     assert (dry["known_as"], dry["imported"], len(dry["plan"]["heuristics"])) == ("", "", 1)
     wrong = tmp_path / "wrong.pub"
     wrong.write_text(signing_key(tmp_path / "stranger").public.line)
-    done = hermes.run("learning", "import", str(file), "--yes", "--key", str(wrong))
+    done = forked.run("learning", "import", str(file), "--yes", "--key", str(wrong))
     assert (done.returncode, "signed by another key" in done.stderr) == (2, True)
     file.write_text(file.read_text().replace("9 of 10", "0 of 10"))
-    done = hermes.run("learning", "import", str(file), "--yes", "--key", str(wrong))
+    done = forked.run("learning", "import", str(file), "--yes", "--key", str(wrong))
     assert (done.returncode, "changed after it was signed" in done.stderr) == (2, True)
-    assert heuristics(hermes.home) == []
+    assert heuristics(forked.home) == []
 
 
 def test_at_a_terminal_a_person_decides_about_an_unknown_key(hermes: Hermes, friend: Hermes, tmp_path: Path) -> None:

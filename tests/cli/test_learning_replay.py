@@ -34,10 +34,10 @@ MODEL = "scripted:m"
 ARMS = ("having", "lacking")
 HEURISTIC = Heuristic(
     id="h7k2m9q4x1ab",
-    kind=Kind.HINT,
+    kind=Kind.WORKFLOW,
     model=MODEL,
     family="f1",
-    subject="read_file",
+    subject="plan:1",
     text="read the header first",
     stage=Stage.PROBATION,
 )
@@ -63,7 +63,7 @@ def _lesson(run_id: str, at: float, success: bool, applied: bool, **more: Any) -
 
 
 def _month() -> list[Lesson]:
-    """400 runs in which the hint helps by thirty points."""
+    """400 runs in which the workflow helps by thirty points."""
     rng = random.Random(4)
     lessons = []
     for place in range(400):
@@ -86,7 +86,7 @@ def test_the_table_and_the_answer(hermes: Hermes, store_url: str) -> None:
     head, row, labels, answer = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")
     assert head.split()[:4] == ["heuristic", "verdict", "effect", "sample"]
-    assert row.split()[:2] == [HEURISTIC.id, "helps"] and row.endswith("0%          hint: read the header first")
+    assert row.split()[:2] == [HEURISTIC.id, "helps"] and row.endswith("0%          workflow: read the header first")
     assert labels == (
         f"400 runs without {HEURISTIC.id}: 0 decided the same, 0 done again, 400 weighed, 0 cannot be judged (0%)"
     )

@@ -12,21 +12,21 @@ from hermes_agent.store.open import open_store
 from hermes_agent.surfaces.cli.learning.curve import check_target, sparkline
 from hermes_agent.surfaces.cli.learning.words import evidence_in_words
 from hermes_agent.types.errors import UsageError
-from tests.cli.command import Hermes
+from tests.cli.forked import ForkedHermes
 from tests.store.learning_samples import FAMILY, MODEL, START, fill, taught
 
 SAYS = "`parse_csv` fails on invoices, use `read_file`"
 
 
 @pytest.fixture
-def taught_hermes(hermes: Hermes) -> Hermes:
-    hermes.home.mkdir()
-    taught("", hermes.home, start=time.time() - 60 * 3600)
-    return hermes
+def taught_hermes(forked: ForkedHermes) -> ForkedHermes:
+    forked.home.mkdir()
+    taught("", forked.home, start=time.time() - 60 * 3600)
+    return forked
 
 
 @pytest.mark.req("H11", "H12")
-def test_what_is_learned_and_one_of_it(taught_hermes: Hermes) -> None:
+def test_what_is_learned_and_one_of_it(taught_hermes: ForkedHermes) -> None:
     head, first, second = taught_hermes.run("learning", "show").stdout.splitlines()
     assert head.split() == ["id", "kind", "family", "stage", "confidence", "evidence", "what", "it", "says"]
     assert first == f"h1  avoid_tool  invoices if path.suffix=.csv  trusted  97%         failed 9 of 10, e 152  {SAYS}"
@@ -47,7 +47,7 @@ def test_what_is_learned_and_one_of_it(taught_hermes: Hermes) -> None:
 
 
 @pytest.mark.req("H11")
-def test_sets_and_audit(taught_hermes: Hermes) -> None:
+def test_sets_and_audit(taught_hermes: ForkedHermes) -> None:
     sets = taught_hermes.run("learning", "sets").stdout.splitlines()
     assert [line.split()[:4] for line in sets[1:]] == [
         ["*", "3", "2", "1"],
@@ -71,7 +71,7 @@ def test_sets_and_audit(taught_hermes: Hermes) -> None:
 
 
 @pytest.mark.req("L7", "H12")
-def test_the_curve_as_table_plot_and_json(taught_hermes: Hermes) -> None:
+def test_the_curve_as_table_plot_and_json(taught_hermes: ForkedHermes) -> None:
     plot = taught_hermes.workspace / "curve.svg"
     asked = ("learning", "curve", "--family", FAMILY, "--reference", "code_debugging")
     done = taught_hermes.run(*asked, "--plot", str(plot))
@@ -98,7 +98,7 @@ def test_the_curve_as_table_plot_and_json(taught_hermes: Hermes) -> None:
 
 
 @pytest.mark.req("H12")
-def test_metrics_for_a_scraper(taught_hermes: Hermes) -> None:
+def test_metrics_for_a_scraper(taught_hermes: ForkedHermes) -> None:
     page = taught_hermes.run("learning", "metrics").stdout
     values = {
         sample.name: sample.value
@@ -109,12 +109,12 @@ def test_metrics_for_a_scraper(taught_hermes: Hermes) -> None:
     assert (values["hermes_success_rate"], values["hermes_set_version"]) == (0.8, 3)
 
 
-def test_nothing_yet_says_what_to_do(hermes: Hermes) -> None:
-    show = hermes.run("learning", "show")
+def test_nothing_yet_says_what_to_do(forked: ForkedHermes) -> None:
+    show = forked.run("learning", "show")
     assert (show.returncode, show.stdout) == (0, "") and "nothing is learned yet" in show.stderr
-    curve = hermes.run("learning", "curve", "--plot", "x.png")
+    curve = forked.run("learning", "curve", "--plot", "x.png")
     assert (curve.returncode, curve.stdout) == (0, "") and "no run was learned from yet" in curve.stderr
-    assert not (hermes.workspace / "x.png").exists()
+    assert not (forked.workspace / "x.png").exists()
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,8 @@ def test_nothing_yet_says_what_to_do(hermes: Hermes) -> None:
         (("curve", "--reference", "cooking"), "choose one of code_debugging"),
     ],
 )
-def test_what_does_not_exist(hermes: Hermes, arguments: tuple[str, ...], said: str) -> None:
-    done = hermes.run("learning", *arguments)
+def test_what_does_not_exist(forked: ForkedHermes, arguments: tuple[str, ...], said: str) -> None:
+    done = forked.run("learning", *arguments)
     assert (done.returncode, done.stdout) == (2, "") and said in done.stderr
 
 
@@ -145,9 +145,9 @@ def test_where_a_plot_cannot_go(tmp_path: Path) -> None:
     check_target(tmp_path / "new.SVG", replace=False)
 
 
-def test_hostile_text_does_not_reach_the_terminal(hermes: Hermes) -> None:
-    hermes.home.mkdir()
-    store = open_store("", hermes.home)
+def test_hostile_text_does_not_reach_the_terminal(forked: ForkedHermes) -> None:
+    forked.home.mkdir()
+    store = open_store("", forked.home)
     evil = Heuristic(
         id="h0",
         kind=Kind.HINT,
@@ -161,9 +161,9 @@ def test_hostile_text_does_not_reach_the_terminal(hermes: Hermes) -> None:
     )
     fill(store, [], [evil])
     store.close()
-    table = hermes.run("learning", "show").stdout
+    table = forked.run("learning", "show").stdout
     assert len(table.splitlines()) == 2 and "\x1b" not in table and "\u202e" not in table
-    one = hermes.run("learning", "show", "h0").stdout
+    one = forked.run("learning", "show", "h0").stdout
     assert "\x1b" not in one and "\u202e" not in one
 
 

@@ -5,6 +5,7 @@ import asyncio
 import msgspec
 import pytest
 
+from hermes_agent.store.lessons import Observation
 from hermes_agent.store.open import open_store
 from hermes_agent.tools.tool import Tool
 from hermes_agent.types.advice import Advice, SilentAdvisor, Situation
@@ -125,6 +126,19 @@ def test_insisting_holds_until_the_call_has_run_once(local_rig: Rig) -> None:
     assert log == ["good a.csv", "bad a.csv", "bad a.csv"]
     overrides = [event.call_id for event in of(Decided, events(agent, result)) if event.choice == "override"]
     assert overrides == ["call_2_0", "call_4_0"]
+
+
+@pytest.mark.req("H7")
+def test_a_call_that_is_repeated_is_held_back_unless_something_was_changed_since_it_failed(local_rig: Rig) -> None:
+    configured(local_rig)
+    log: list[str] = []
+    bad, good = calling(call("bad", path="a.csv")), calling(call("good", path="a.csv"))
+    agent = local_rig.agent([bad, bad, good, bad, saying("done")], tools(log))
+    again = [Observation(tool=f"tool{number % 3}", worked=False, error="e", tries=2, repeats=1) for number in range(9)]
+    teach(agent, [lesson(number, one, model=MODEL, family="others") for number, one in enumerate(again)])
+    result = agent.run("sum", options=HERE)
+    assert [status for _, status, _ in results(agent, result)] == ["error", "steered", "ok", "error"]
+    assert log == ["bad a.csv", "good a.csv", "bad a.csv"]
 
 
 @pytest.mark.req("H6")

@@ -242,9 +242,10 @@ def test_the_same_set_and_seed_make_the_same_decisions_whatever_was_learned_sinc
 
 
 @pytest.mark.req("B1")
-@pytest.mark.parametrize("since", ["trusted", "widened"])
+@pytest.mark.parametrize("since", ["trusted", "widened", "hopeful"])
 def test_a_pinned_run_keeps_the_stages_and_chances_of_its_set(local_rig: Rig, since: str) -> None:
-    """What was on probation then is on probation in the pinned run, and the guard's alarm of today is not in it."""
+    """What was on probation then is on probation in the pinned run; the guard's alarm of today is not in it, nor is
+    the hope that a tool works again."""
     configured(local_rig, explore=0.1)
     agent = local_rig.agent([saying("done")], tools([]))
     store = agent.app.store
@@ -258,12 +259,18 @@ def test_a_pinned_run_keeps_the_stages_and_chances_of_its_set(local_rig: Rig, si
         move = "UPDATE learning SET value = value + 1 WHERE id = 'audit'"
         store.database.write_now(lambda c: c.run(move))
     else:
-        teach(agent)
+        teach(agent, [failing(50 + number) for number in range(7)])
         pinned = {**HERE, "pin": version_of(agent), "seed": 3}
         before = decisions(agent, agent.run("sum", session="new", options=pinned))
-        guard = ascii_json(FamilyGuard(notified=True))
-        sql = "INSERT INTO watches (family, model, watching, payload) VALUES ('ledgers', ?, 1, ?)"
-        store.database.write_now(lambda c: c.run(sql, (MODEL, guard)))
+        if since == "widened":
+            guard = ascii_json(FamilyGuard(notified=True))
+            sql = "INSERT INTO watches (family, model, watching, payload) VALUES ('ledgers', ?, 1, ?)"
+            store.database.write_now(lambda c: c.run(sql, (MODEL, guard)))
+        else:
+            teach(agent, [lesson(90, seen("bad", True), model=MODEL)])
+            assert named(store, Kind.AVOID_TOOL).evidence["hopeful"] is True
+            now = decisions(agent, agent.run("sum", session="new", options={**HERE, "seed": 3}))
+            assert now != before
     assert decisions(agent, agent.run("sum", session="new", options=pinned)) == before
 
 

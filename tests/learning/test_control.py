@@ -83,9 +83,9 @@ def test_what_waits_acts_once_approved_and_no_longer_when_rejected(store: Store)
 @pytest.mark.req("H10")
 def test_contradictory_and_unknown_decisions_are_errors_and_change_nothing(store: Store) -> None:
     control = taught(store)
-    waiting, trusted = named(store, Kind.AVOID_TOOL), named(store, Kind.PREFER_TOOL)
-    assert refused(store, lambda: control.approve(trusted.id), UsageError) == (
-        f"{trusted.id} is trusted, it does not wait for approval"
+    waiting, acts = named(store, Kind.AVOID_TOOL), named(store, Kind.PREFER_TOOL)
+    assert refused(store, lambda: control.approve(acts.id), UsageError) == (
+        f"{acts.id} is probation, it does not wait for approval"
     )
     asyncio.run(control.reject(waiting.id))
     assert refused(store, lambda: control.approve(waiting.id), UsageError) == (
@@ -111,7 +111,7 @@ def test_rejecting_one_of_two_that_stand_on_the_same_evidence_leaves_the_other_u
     """The tool was repaired: what still speaks against it must hear of it."""
     control = taught(store, LearningSettings(approve=()))
     asyncio.run(control.reject(named(store, Kind.AVOID_TOOL).id))
-    assert stages(store)[Kind.PREFER_TOOL, "bad"] is Stage.TRUSTED
+    assert stages(store)[Kind.PREFER_TOOL, "bad"] is Stage.PROBATION
     learner = learner_of(store, LearningSettings(approve=()))
     absorb(store, learner, *(lesson(100 + number, seen("bad", True)) for number in range(8)))
     assert stages(store)[Kind.PREFER_TOOL, "bad"] is Stage.RETIRED

@@ -27,12 +27,24 @@ def test_three_failures_in_a_row_from_two_sessions_are_told_where_nothing_better
     (hint,) = memory.acting()
     assert (hint.kind, hint.stage, hint.better, hint.text) == (
         Kind.HINT,
-        Stage.TRUSTED,
+        Stage.PROBATION,
         "",
         "`bad` failed 3 of 3 times in tasks like this",
     )
     assert 0.95 <= hint.confidence < 0.99
     assert hint.evidence["chance_worse"] == pytest.approx(hint.confidence, abs=1e-4)
+
+
+@pytest.mark.req("H10")
+def test_what_was_only_likely_is_trusted_once_the_sequential_test_has_spoken() -> None:
+    memory = Memory()
+    stages = []
+    for number in range(7):
+        memory.learn(lesson(number, seen("bad", False)))
+        stages.append(said(memory).get(Kind.HINT))
+    assert stages == [None, None, *([Stage.PROBATION] * 4), Stage.TRUSTED]
+    (hint,) = memory.acting()
+    assert (hint.text, hint.evidence["failed"]) == ("`bad` failed 7 of 7 times in tasks like this", 7)
 
 
 @pytest.mark.parametrize("worked", [1, 2])
@@ -65,7 +77,7 @@ def test_a_ranking_acts_when_it_is_nearly_certain_and_is_a_candidate_before() ->
     assert 0.7 <= ranked.confidence < 0.99
     memory.learn(failing(3))
     (ranked,) = memory.known.values()
-    assert (ranked.kind, ranked.stage) == (Kind.PREFER_TOOL, Stage.TRUSTED)
+    assert (ranked.kind, ranked.stage) == (Kind.PREFER_TOOL, Stage.PROBATION)
     assert ranked.confidence >= 0.99
 
 
@@ -98,7 +110,7 @@ def test_a_tool_that_breaks_goes_behind_after_four_failures_however_well_it_did(
         memory.learn(failing(200 + number))
         assert memory.acting() == []
     memory.learn(failing(210))
-    assert said(memory) == {Kind.PREFER_TOOL: Stage.TRUSTED}
+    assert said(memory) == {Kind.PREFER_TOOL: Stage.PROBATION}
 
 
 @pytest.mark.req("H8", "H11")
@@ -113,7 +125,7 @@ def test_what_begins_to_work_again_is_tried_more_often_until_it_fails_again() ->
     memory.learn(lesson(51, seen("bad", False)))
     memory.learn(lesson(52, seen("bad", False)))
     assert hopeful(memory) == [False, False]
-    assert said(memory) == {Kind.PREFER_TOOL: Stage.TRUSTED, Kind.AVOID_TOOL: Stage.TRUSTED}
+    assert said(memory) == {Kind.PREFER_TOOL: Stage.PROBATION, Kind.AVOID_TOOL: Stage.TRUSTED}
     repair = next(item for item in memory.acting() if item.kind is Kind.REPAIR)
     assert "hopeful" not in repair.evidence
 
@@ -166,6 +178,16 @@ def test_a_futile_retry_that_helps_again_is_allowed_again() -> None:
         memory.learn(tried(50 + number, "tool1", worked=True))
     assert futile(memory) == []
     assert {item.stage for item in memory.known.values() if item.kind is Kind.FUTILE_RETRY} == {Stage.RETIRED}
+
+
+@pytest.mark.parametrize("error", ["not_found", "exit_1", "exit_code_2", "ambiguous"])
+def test_a_failure_about_what_was_asked_for_is_not_held_against_the_tool_but_its_repair_is_learned(error: str) -> None:
+    memory = Memory()
+    for number in range(9):
+        repaired = mended("read", "read", error=error, change="path=docs/a.md")
+        memory.learn(lesson(number, seen("read", False, error=error), mendings=[repaired]))
+    assert [(item.kind, item.subject) for item in memory.acting()] == [(Kind.REPAIR, f"read:{error}")]
+    assert [key for key in memory.stored if key[2] == "tool:read"] == []
 
 
 @pytest.mark.parametrize("chosen", ["", "gone"])

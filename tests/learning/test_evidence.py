@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hermes_agent.learning.evidence import ACT, CallEvidence, PairEvidence, Rate, TaskEvidence, acts
 
-RUNS = 2_000
+RUNS = 800
 
 
 def history(outcomes: list[bool]) -> CallEvidence:

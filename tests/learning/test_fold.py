@@ -252,6 +252,33 @@ def test_a_step_that_fails_sooner_too_is_skipped_once_a_person_agrees() -> None:
     assert [(item.kind, item.subject, item.condition) for item in waiting] == [(Kind.SKIP_STEP, "c", ("after=b",))]
 
 
+@pytest.mark.req("H4", "H10")
+def test_a_step_that_was_moved_and_fails_there_too_is_soon_proposed_to_be_left_out() -> None:
+    memory = Memory(approve=("skip_step",))
+    for number in range(7):
+        memory.learn(planned(number, worked=False))
+    assert [item.detail for item in memory.acting() if item.kind is Kind.MOVE_STEP] == [{"before": "b"}]
+    for number in range(2):
+        memory.learn(planned(100 + number, worked=False, after="a"))
+    assert [item for item in memory.known.values() if item.kind is Kind.SKIP_STEP] == []
+    memory.learn(planned(110, worked=False, after="a"))
+    left_out = [item for item in memory.known.values() if item.kind is Kind.SKIP_STEP]
+    assert [(item.subject, item.condition, item.stage) for item in left_out] == [
+        ("c", ("after=a",), Stage.AWAITING_APPROVAL)
+    ]
+
+
+@pytest.mark.req("B8")
+def test_what_did_the_job_of_an_alternative_is_an_alternative_too() -> None:
+    """A run may end before it gets as far as the tool that works."""
+    memory = Memory()
+    for number in range(5):
+        memory.learn(lesson(number, seen("bad", False), seen("worse", False), mendings=[mended("bad", "worse", False)]))
+        memory.learn(lesson(50 + number, seen("worse", False), seen("good", True), mendings=[mended("worse", "good")]))
+    found = {(item.kind, item.subject, item.better) for item in memory.acting() if item.kind is Kind.PREFER_TOOL}
+    assert found == {(Kind.PREFER_TOOL, "bad", "good"), (Kind.PREFER_TOOL, "worse", "good")}
+
+
 def test_a_workflow_keeps_what_is_the_same_and_makes_slots_of_the_rest() -> None:
     memory = Memory()
     for number in range(3):

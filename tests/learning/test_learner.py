@@ -376,7 +376,7 @@ def test_what_is_high_stakes_waits_and_does_not_act(store: Store) -> None:
     absorb(store, learner, *sent)
     assert stages(store) == {
         (Kind.AVOID_TOOL, "bad"): Stage.AWAITING_APPROVAL,
-        (Kind.PREFER_TOOL, "bad"): Stage.TRUSTED,
+        (Kind.PREFER_TOOL, "bad"): Stage.PROBATION,
         (Kind.REPAIR, "bad:parse"): Stage.TRUSTED,
         (Kind.AVOID_TOOL, "send"): Stage.AWAITING_APPROVAL,
         (Kind.PREFER_TOOL, "send"): Stage.AWAITING_APPROVAL,

@@ -214,6 +214,17 @@ def test_the_same_call_made_again_is_a_retry_and_no_mending() -> None:
     assert taught(failed("get", url="u"), record("get", url="u")).mendings == ()
 
 
+@pytest.mark.req("H7")
+def test_the_same_call_after_something_was_changed_is_no_retry() -> None:
+    """The tests again after an edit: the failure before it said something about the code, not about trying again."""
+    test, edit = failed("check", "backend", path="a"), record("write", effect=Effect.IDEMPOTENT, path="a")
+    tried = {one.tool: (one.tries, one.repeats) for one in taught(test, test).observations}
+    assert tried == {"check": (2, 1)}
+    tried = {one.tool: (one.tries, one.repeats) for one in taught(test, edit, test).observations}
+    assert tried == {"check": (1, 0), "write": (1, 0)}
+    assert summed(test, edit, record("check", path="a")) == [("check", True, "", 1), ("write", True, "", 1)]
+
+
 def test_steps_know_what_worked_before_them_and_a_repeated_attempt_is_one_step() -> None:
     flaky = failed("b", path="x")
     lesson = taught(

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from hermes_agent.learning.estimates import Verdict
-from hermes_agent.learning.past import REPLAYED, Seen, Window
+from hermes_agent.learning.lessons import REPLAYED
+from hermes_agent.learning.past import Seen, Window
 from hermes_agent.learning.replay import (
     Decision,
     Label,
@@ -66,7 +67,8 @@ def test_a_decision_is_labelled_by_its_chances(item: AdviceItem, acting: float, 
 
 def test_who_acts_with_which_chance() -> None:
     members = [rule("a"), rule("b", stage=Stage.PROBATION), rule("c", kind=Kind.WORKFLOW)]
-    assert set_target(3, members, 0.2).acting == {"a": 0.8, "b": 0.5, "c": 0.9}
+    members.append(rule("d", kind=Kind.WORKFLOW, stage=Stage.PROBATION))
+    assert set_target(3, members, 0.2).acting == {"a": 0.8, "b": 0.8, "c": 0.9, "d": 0.5}
     assert with_target(rule("d", stage=Stage.CANDIDATE), 0.1).acting == {"d": 0.5}
     assert without_target(rule("a")).acting == {}
 
@@ -210,7 +212,7 @@ def test_a_familys_own_heuristic_silences_the_general_one() -> None:
 
 @pytest.mark.req("H13")
 def test_a_set_is_judged_only_where_it_was_tried(store: Store) -> None:
-    new = rule("new", stage=Stage.PROBATION)
+    new = rule("new", kind=Kind.WORKFLOW, stage=Stage.PROBATION)
 
     def unit(connection: Connection) -> int:
         save_heuristic(connection, new)

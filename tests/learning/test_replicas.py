@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.req("H15")
-@pytest.mark.parametrize(("processes", "traces"), [(4, 240), pytest.param(8, 2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("processes", "traces"), [(3, 150), pytest.param(8, 2000, marks=pytest.mark.slow)])
 def test_replicas_end_with_exactly_what_one_process_learns_from_the_same_sequence(
     store: Store, store_url: str, home: Path, tmp_path: Path, processes: int, traces: int
 ) -> None:

@@ -74,12 +74,12 @@ def test_a_book_that_is_refreshed_says_what_one_read_anew_says(store_url: str, t
 
 def change(store: Store, stage: Stage, members: list[str]) -> None:
     heuristic = Heuristic(
-        id="h1", kind=Kind.HINT, model="m", family="ledgers", subject="read", text="it fails here", stage=stage
+        id="h1", kind=Kind.WORKFLOW, model="m", family="ledgers", subject="plan:1", text="read > sum", stage=stage
     )
     entry = AuditEntry(
         seq=0,
         heuristic_id="h1",
-        kind="hint",
+        kind="workflow",
         model="m",
         family="ledgers",
         was="",

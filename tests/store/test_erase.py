@@ -84,6 +84,7 @@ def learn(connection: Connection, store: Store, run: Run, say: Callable[[str], s
     """A lesson with payload wherever it may hold some, in a family that was named with words of the request."""
     family = Family(id=f"f-{run.id}", name=clean_name(say("user")), centroid={7: 1.0}, tasks=1)
     save_family(connection, family)
+    connection.run("UPDATE families SET founded_by = ? WHERE id = ?", (run.session_id, family.id))
     lesson = Lesson(
         run_id=run.id,
         session_id=run.session_id,

@@ -7,7 +7,8 @@ import contextlib
 import difflib
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -111,9 +112,18 @@ class Calls:
             previous=scene.state.previous,
             failed=_earlier_failure(call, scene.state.failed_before(digest)),
         )
-        ruling = self._advisor.review(moment)
-        scene.advised += _recorded(ruling, call.id)
+        ruling, said = self._heard(partial(self._advisor.review, moment), call.id)
+        scene.advised += said
         return ruling.steer
+
+    def _heard(self, ask: Callable[[], Ruling], call_id: str) -> tuple[Ruling, list[AnyEvent]]:
+        """What learning says about a call, and what is journaled of it. If it breaks, that costs its advice alone."""
+        try:
+            ruling = ask()
+        except Exception as error:  # noqa: BLE001 - supervises whatever advises
+            reason = self.redactor.redact(f"{type(error).__name__}: {error}")
+            return Ruling(), [Decided(subject="advice", choice="skip", reason=reason, call_id=call_id)]
+        return ruling, _recorded(ruling, call_id)
 
     def answered(self, wish: Wish, scene: CallScene) -> CallFinished | None:
         """The result of the same effect-free call earlier in this turn, unless something had an effect since.
@@ -181,17 +191,17 @@ class Calls:
             result, status, refusals = await self._attempt(wish, scene, earlier)
             if status is CallStatus.OK:
                 break
-            decision = decide(
-                FailedCall(
-                    effect=wish.spec.effect,
-                    status=status,
-                    transient=result.transient,
-                    attempt=attempt,
-                    retries_left=scene.state.plan().retries_left,
-                    worthwhile=self._worth_retrying(wish, scene, result, attempt, events),
-                ),
-                self._limits,
+            failed = FailedCall(
+                effect=wish.spec.effect,
+                status=status,
+                transient=result.transient,
+                attempt=attempt,
+                retries_left=scene.state.plan().retries_left,
+                worthwhile=True,
             )
+            decision = decide(failed, self._limits)
+            if decision.choice is Choice.RETRY and not self._worth_retrying(wish, scene, result, attempt, events):
+                decision = decide(msgspec.structs.replace(failed, worthwhile=False), self._limits)
             reason = f"{wish.spec.name}: {result.error or status.value}: {decision.reason}"
             decided = Decided(subject="failure", choice=decision.choice, reason=reason, call_id=wish.call.id)
             if decision.choice is not Choice.RETRY:
@@ -227,16 +237,17 @@ class Calls:
     def _worth_retrying(
         self, wish: Wish, scene: CallScene, result: ToolResult, attempt: int, events: list[AnyEvent]
     ) -> bool:
-        ruling = self._advisor.weigh_retry(_failure(wish, result, attempt), scene.situation)
+        failure = _failure(wish, result, attempt)
+        ruling, said = self._heard(partial(self._advisor.weigh_retry, failure, scene.situation), wish.call.id)
         if attempt == 1:
-            events += _recorded(ruling, wish.call.id)
+            events += said
         return ruling.steer is None
 
     def _mended(self, wish: Wish, scene: CallScene, result: ToolResult, attempt: int) -> list[AnyEvent]:
         """What learning says to a failure: told to the model before it is asked again."""
-        ruling = self._advisor.repair(_failure(wish, result, attempt), scene.situation)
-        told = [Fragment(source="advice", text=ruling.hint)] if ruling.hint else []
-        return [*_recorded(ruling, wish.call.id), *told]
+        failure = _failure(wish, result, attempt)
+        ruling, said = self._heard(partial(self._advisor.repair, failure, scene.situation), wish.call.id)
+        return [*said, *([Fragment(source="advice", text=ruling.hint)] if ruling.hint else [])]
 
     async def _attempt(
         self, wish: Wish, scene: CallScene, earlier: CallIntended | None

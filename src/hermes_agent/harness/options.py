@@ -12,6 +12,12 @@ from ..types.errors import UsageError
 
 _LONGEST_FAMILY = 100
 _LARGEST = 2**63 - 1
+_INSTEAD = {
+    "pin": "give the version of a set; `hermes learning sets` lists them",
+    "seed": "give a number such as 7",
+    "check": "give a command that ends with 0 when the task was done, such as 'pytest -q'",
+    "reset": "give a command that makes the start of the task again, such as 'git checkout .'",
+}
 
 
 async def examine_options(options: dict[str, Any], store: Store, redactor: Redactor) -> None:
@@ -24,7 +30,9 @@ async def examine_options(options: dict[str, Any], store: Store, redactor: Redac
     for name, least in (("pin", 0), ("seed", -_LARGEST - 1)):
         value = options.get(name)
         if value is not None and (type(value) is not int or not least <= value <= _LARGEST):
-            raise UsageError(f"{name} must be a whole number{' from 0' if least == 0 else ''}, not {value!r}")
+            raise UsageError(
+                f"{name} must be a whole number{' from 0' if least == 0 else ''}, not {value!r}", remedy=_INSTEAD[name]
+            )
     pin = options.get("pin")
     if pin is not None:
         await store.database.read(lambda connection: read_set(connection, pin))
@@ -32,7 +40,7 @@ async def examine_options(options: dict[str, Any], store: Store, redactor: Redac
 
 def _examine_command(name: str, command: Any, redactor: Redactor) -> None:
     if not isinstance(command, str) or not command.strip() or "\0" in command:
-        raise UsageError(f"{name} must be a command: text without NUL characters, and not empty")
+        raise UsageError(f"{name} must be a command: text without NUL characters, and not empty", remedy=_INSTEAD[name])
     if redactor.redact(command) != command:
         raise UsageError(
             f"the command of {name} holds a secret, and would be stored with the run",

@@ -11,7 +11,7 @@ from ..safety.taint import Provenance
 from ..tools.processes import ProcessTable
 from ..types.advice import Situation
 from ..types.base import Value
-from ..types.events import AnyEvent, CallIntended
+from ..types.events import AdviceGiven, AnyEvent, CallIntended
 from ..types.tools import (
     Blobs,
     Conversations,
@@ -87,6 +87,10 @@ class CallScene:
         """What learning said about calls since this was last asked, to be journaled with what follows from it."""
         taken, self.advised = self.advised, []
         return taken
+
+    def unsaid(self) -> list[AnyEvent]:
+        """What learning decided and nobody was told any more, because the run ends here."""
+        return [*self.taken_advice(), *(event for event in self.taken_hints() if isinstance(event, AdviceGiven))]
 
     def taken_hints(self) -> list[AnyEvent]:
         """What the model is to be told before it is asked again: behind the results of all calls, never between."""

@@ -352,7 +352,8 @@ class Turn:
         if said is not None:
             await self.commit(self._ending(said, self._was_free(), Verdict(success=None, reason=why)))
             return
-        await self.commit([*open_calls(self.state), *closing(self.session.surface, status, answer, why)])
+        ending = closing(self.session.surface, status, answer, why)
+        await self.commit([*self.scene.unsaid(), *open_calls(self.state), *ending])
 
     def _was_free(self) -> bool:
         """Whether the journaled last answer came by itself, and not because the steps were used up."""

@@ -24,12 +24,13 @@ from ..types.base import Value
 from ..types.errors import HermesError
 from ..types.trace import Trace
 from .families import Book
+from .guard import FamilyGuard
 from .learner import Learner
 from .lessons import strangers_texts
 from .standing import Standing
 from .watching import inferred
 
-_SCANNED = 20_000
+_SCANNED = 48_000
 _KEPT_RUNS = 64
 _CATCH_UP = 20
 _LOOKED_BACK = 1000
@@ -111,9 +112,9 @@ class LearnedAdvisor:
             view = self._current(connection, pin, counters)
             family = self._family(connection, situation, counters)
             placed = msgspec.structs.replace(situation, family=family)
-            widened = situation.pin is None and _widened(connection, family, situation.model)
+            widened = pin is None and _widened(connection, family, situation.model)
             known = view.of(situation.model, family)
-            if situation.pin is not None:
+            if pin is not None:
                 known = _as_it_began(connection, view.version, known)
             standing = Standing(placed, known, self._settings.explore, widened=widened)
             may_correct = _follows(connection, situation.run_id)
@@ -242,7 +243,7 @@ def _widened(connection: Connection, family: str, model: str) -> bool:
     rows = connection.run(
         "SELECT payload FROM watches WHERE family IN (?, ?) AND model = ?", (family, inferred(family), model)
     )
-    return any('"notified":true' in row[0] for row in rows)
+    return any(msgspec.json.decode(row[0], type=FamilyGuard).notified for row in rows)
 
 
 def instructs(texts: Sequence[str]) -> bool:
@@ -258,4 +259,4 @@ def instructs(texts: Sequence[str]) -> bool:
         if scan(text[:left], ScanKind.CONTEXT).verdict is ScanVerdict.BLOCK:
             return True
         left -= len(text)
-    return False
+    return left < 0

@@ -38,6 +38,10 @@ DISCOUNT = 0.5
 _NOTHING_DONE = "ask for it again; nothing was changed here"
 _TOO_NEW = "upgrade hermes, or ask for a bundle made by this version"
 _MOST_DETAIL = 4000
+_MOST_STEPS = 20
+_LONGEST_DETAIL = 200
+_DETAIL = {Kind.WORKFLOW: "steps", Kind.MOVE_STEP: "before", Kind.REPAIR: "change"}
+"""The only detail that each kind of heuristic has."""
 _ID = re.compile(r"\b(?=[a-z]*\d)(?=\d*[a-z])[0-9a-hjkmnp-tv-z]{16}\b")
 _PATH = re.compile(r"(?<![\w.:/\\])(?:~?/|[A-Za-z]:[\\/]|\\\\)[\w.-]+|(?:^|[/\\])\.\.(?:[/\\]|$)|[\w-]/[\w./-]*\.\w")
 """Absolute paths, ways upwards, and relative paths of files."""
@@ -183,7 +187,9 @@ def private(heuristic: SharedHeuristic, redactor: Redactor) -> str:
             return "it names a path"
         if _ID.search(text):
             return "it names a run or a session"
-    return "" if scan(_said(heuristic), TextKind.MEMORY).verdict is not Verdict.BLOCK else "its text gives instructions"
+    if scan(_said(heuristic), TextKind.MEMORY).verdict is Verdict.BLOCK:
+        return "its text gives instructions"
+    return next(_bad_detail(heuristic), "")
 
 
 def give_up(connection: Connection, heuristic: Heuristic) -> None:
@@ -296,8 +302,7 @@ def _problems(bundle: Bundle) -> Iterator[str]:
 def _bad_heuristic(one: SharedHeuristic) -> Iterator[str]:
     for name in (one.subject, one.better, *one.condition):
         yield from _bad_name(name)
-    if len(json.dumps(one.detail)) > _MOST_DETAIL:
-        yield f"{one.title} has more detail than a heuristic needs"
+    yield from _bad_detail(one)
     redactor = Redactor()
     for text in _strings([one.text, one.detail]):
         if visible(text) != text:
@@ -308,6 +313,25 @@ def _bad_heuristic(one: SharedHeuristic) -> Iterator[str]:
     if report.verdict is Verdict.BLOCK:
         why = report.findings[0].why if report.findings else "it cannot be read"
         yield f"the text of {one.title} is blocked: {one_line(why, 160)}"
+
+
+def _bad_detail(one: SharedHeuristic) -> Iterator[str]:
+    """A model may come to read what stands there, so nothing else is taken than what its kind needs."""
+    meant = _DETAIL.get(one.kind)
+    if not one.detail.keys() <= {meant}:
+        yield f"{one.title} has a detail that such a heuristic does not have"
+    elif len(json.dumps(one.detail)) > _MOST_DETAIL:
+        yield f"{one.title} has more detail than a heuristic needs"
+    elif meant == "steps":
+        steps = one.detail.get(meant, [])
+        if not isinstance(steps, list | tuple) or len(steps) > _MOST_STEPS or not all(map(_is_text, steps)):
+            yield f"the steps of {one.title} are not at most {_MOST_STEPS} texts"
+    elif meant in one.detail and (not _is_text(one.detail[meant]) or len(one.detail[meant]) > _LONGEST_DETAIL):
+        yield f"{meant} of {one.title} is no text of at most {_LONGEST_DETAIL} characters"
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
 
 
 def _bad_name(name: str) -> Iterator[str]:

@@ -18,6 +18,8 @@ _TOKEN = re.compile(r"[\w.+-]{1,24}")
 _SUFFIX = re.compile(r"(?:^|[\w)\]])(\.[A-Za-z][A-Za-z0-9]{0,7}|\.[A-Za-z0-9]{1,7}[A-Za-z])$")
 _WORD = re.compile(r"[A-Za-z_][\w.-]{0,30}")
 _LONG = 200
+_SHAPES = ("keys", "after")
+_SIGNS = re.compile(r"[=&>.]")
 
 _CLASSES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(pattern, re.IGNORECASE))
@@ -72,10 +74,17 @@ def features_of(arguments: Mapping[str, Any], previous: str = "") -> tuple[str, 
     named = {str(name): value for name, value in arguments.items()}
     found = [f"keys={','.join(sorted(named))[:80]}"] if named else []
     for name in sorted(named)[:_MOST_ARGUMENTS]:
-        found += _argument(name[:30], named[name])
+        found += _argument(_named(name[:30]), named[name])
     if previous:
         found.append(f"after={previous[:60]}")
     return tuple(plain(feature) for feature in found[:_MOST_FEATURES])
+
+
+def _named(name: str) -> str:
+    """An argument's name in a feature. It never looks like the features of the whole call, nor like a suffix, whose
+    values may be stored as they are."""
+    said = _SIGNS.sub("_", name)
+    return f"argument.{said}" if said in _SHAPES else said
 
 
 def _argument(name: str, value: Any) -> list[str]:

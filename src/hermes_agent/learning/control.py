@@ -1,10 +1,10 @@
-"""What a person may do with what was learned: approve, reject, roll back, freeze, reset. Each is one transaction and
-leaves an entry in the audit log."""
+"""What a person may do with what was learned: approve, reject, roll back, freeze, reset. Each is one transaction;
+every heuristic that it changes gets an entry in the audit log."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -58,46 +58,74 @@ class Control:
 
     async def approve(self, heuristic_id: str, by: str = "a person") -> Heuristic:
         """Let a heuristic act that waits for it. For one that acts, or was rejected or retired, that is an error."""
+        return (await self.approve_all([heuristic_id], by))[0]
+
+    async def approve_all(self, ids: Sequence[str], by: str = "a person") -> list[Heuristic]:
+        """Approve several, each once: all of them, or none where one is wrong or contradicts another."""
 
         def decide(register: Register, found: Heuristic, cells: Cells) -> None:
             if found.stage not in _WAITING:
                 raise UsageError(
                     f"{found.id} is {found.stage.value}, it does not wait for approval",
-                    remedy="`hermes learning show --stage awaiting_approval` lists what does",
+                    remedy="nothing was changed; `hermes learning show --stage awaiting_approval` lists what does",
                 )
             register.approved(found, f"approved by {by}", cells)
 
-        return await self._decide(heuristic_id, decide)
+        return await self._decide(ids, decide, _refuse_contradiction)
 
     async def reject(self, heuristic_id: str, by: str = "a person") -> Heuristic:
         """Refuse a heuristic, also one that acts. It is not proposed again; `approve` of it is an error."""
+        return (await self.reject_all([heuristic_id], by))[0]
+
+    async def reject_all(self, ids: Sequence[str], by: str = "a person") -> list[Heuristic]:
+        """Reject several, each once: all of them, or none where one is wrong."""
 
         def decide(register: Register, found: Heuristic, cells: Cells) -> None:
             if found.stage is Stage.REJECTED:
-                raise UsageError(f"{found.id} is rejected already")
+                raise UsageError(
+                    f"{found.id} is rejected already",
+                    remedy="nothing was changed; `hermes learning rollback` brings back what acted",
+                )
             acted = found.stage.acts
             register.move(found, Stage.REJECTED, f"rejected by {by}")
             if acted:
                 register.release(found, cells)
 
-        return await self._decide(heuristic_id, decide)
+        return await self._decide(ids, decide, lambda decided: None)
 
-    async def _decide(self, heuristic_id: str, decide: Callable[[Register, Heuristic, Cells], None]) -> Heuristic:
-        def unit(connection: Connection) -> Heuristic:
+    async def _decide(
+        self,
+        ids: Sequence[str],
+        decide: Callable[[Register, Heuristic, Cells], None],
+        review: Callable[[Sequence[Heuristic]], None],
+    ) -> list[Heuristic]:
+        """Decide on each; an error of `decide`, or of `review` with what all has come to, undoes everything."""
+        unique = list(dict.fromkeys(ids))
+
+        def unit(connection: Connection) -> list[Heuristic]:
             self._hold(connection)
-            found = read_heuristics(connection, [heuristic_id]).get(heuristic_id)
-            if found is None:
-                raise NotFound(f"there is no heuristic {heuristic_id!r}", remedy="`hermes learning show` lists them")
-            cells = Cells(lambda keys: read_cells(connection, keys))
-            now = self._clock()
-            beside = placed_heuristics(connection, found.model, (found.family,))
-            register = register_for(connection, beside, self._settings, "", now)
-            decide(register, found, cells)
-            write_changes(connection, register, "", now)
-            write_cells(connection, cells.changed())
-            return register.known[heuristic_id]
+            for one in unique:
+                self._decide_one(connection, one, decide)
+            found = read_heuristics(connection, unique)
+            decided = [found[one] for one in unique]
+            review(decided)
+            return decided
 
         return await self._database.write(unit)
+
+    def _decide_one(
+        self, connection: Connection, heuristic_id: str, decide: Callable[[Register, Heuristic, Cells], None]
+    ) -> None:
+        found = read_heuristics(connection, [heuristic_id]).get(heuristic_id)
+        if found is None:
+            raise NotFound(f"there is no heuristic {heuristic_id!r}", remedy="`hermes learning show` lists them")
+        cells = Cells(lambda keys: read_cells(connection, keys))
+        now = self._clock()
+        beside = placed_heuristics(connection, found.model, (found.family,))
+        register = register_for(connection, beside, self._settings, "", now)
+        decide(register, found, cells)
+        write_changes(connection, register, "", now)
+        write_cells(connection, cells.changed())
 
     async def roll_back(self, to: int | None = None) -> RolledBack:
         """Make an earlier set the one in force: `to`, else the one before. Undone by rolling forward to a version."""
@@ -174,6 +202,16 @@ class Control:
     def _hold(self, connection: Connection) -> None:
         """Keep learners off until the commit; no place in their sequence is used up."""
         set_value(connection, "sequence", lock_sequence(connection, self._database.backend) - 1)
+
+
+def _refuse_contradiction(approved: Sequence[Heuristic]) -> None:
+    """Of two that say different things about the same, the later one takes the place of the earlier."""
+    for one in approved:
+        if not one.stage.acts:
+            raise UsageError(
+                f"{one.id} and another of these contradict each other",
+                remedy="nothing was changed; approve one of them",
+            )
 
 
 def _stage_in(connection: Connection, heuristic: Heuristic) -> Stage:

@@ -2,8 +2,8 @@
 
 A request becomes a vector of hashed features: its words and their pieces, the fields of work and the acts that they
 speak of, suffixes of paths and names of tools. Numbers, paths and arguments are parameters and say nothing. A request
-joins the family with the most similar centroid, or founds one. Where the first wordings of one job founded two, the
-centroids come close as requests arrive, and `Book.close_pairs` says so.
+joins the family with the most similar centroid, or founds one. Where the first wordings of one job founded two, a
+person may merge them.
 """
 
 from __future__ import annotations
@@ -34,8 +34,6 @@ from ..types.ids import ALPHABET
 from .vocabulary import ACTS, FIELDS, SILENT
 
 SIMILAR = 0.26
-CLOSE = 0.43
-YOUNG = 25
 _SETTLED = 30
 _SKIPPED = 10
 _MEMORY = 50
@@ -62,14 +60,6 @@ class Placement(Value, frozen=True, kw_only=True):
     family_id: str
     similarity: float
     is_new: bool
-
-
-class Pair(Value, frozen=True, kw_only=True):
-    """Two families that have become much alike: `source` is the younger and would become part of `target`."""
-
-    source: str
-    target: str
-    similarity: float
 
 
 class Book:
@@ -149,43 +139,11 @@ class Book:
             return known
         return next((family.id for family in self._families.values() if family.name == name), known)
 
-    def name_for(self, text: str) -> str:
-        """A name made of a request's most telling words, which no family has."""
-        taken = {family.name for family in self._families.values()} | set(self._families)
-        return unique_name(text, taken)
-
-    def close_pairs(self) -> list[Pair]:
-        """Families that should be one, closest first. No family is in two pairs."""
-        pairs = {pair for family in self._families if (pair := self.close_to(family))}
-        chosen: list[Pair] = []
-        used: set[str] = set()
-        for pair in sorted(pairs, key=lambda one: (-one.similarity, one.source)):
-            if not used & {pair.source, pair.target}:
-                used |= {pair.source, pair.target}
-                chosen.append(pair)
-        return chosen
-
-    def close_to(self, family_id: str) -> Pair | None:
-        """The family that this one should be one with. What a person named is never given up, nor what is no longer
-        young: people have got used to it, and its evidence would be lost."""
-        family = self._families[family_id]
-        other_id, similarity = self._nearest(family.centroid, but=family_id)
-        if similarity < CLOSE:
-            return None
-        other = self._families[other_id]
-        ordered = sorted((family, other), key=lambda one: (one.named_by == "user", one.tasks, one.id))
-        source, target = ordered
-        if source.named_by == "user" or source.tasks > YOUNG:
-            return None
-        return Pair(source=source.id, target=target.id, similarity=similarity)
-
-    def _nearest(self, vector: Centroid, but: str = "") -> tuple[str, float]:
+    def _nearest(self, vector: Centroid) -> tuple[str, float]:
         scores = [0.0] * len(self._order)
         for key, weight in vector.items():
             for slot, other in self._index.get(key, _NOWHERE).items():
                 scores[slot] += weight * other
-        if but:
-            scores[self._slots[but]] = 0.0
         top = max(scores, default=0.0)
         if top <= 0:
             return "", 0.0
@@ -203,6 +161,11 @@ def learned(centroid: Centroid, text: str, tasks: int) -> Centroid:
     return mixed(centroid, min(tasks, _MEMORY) if centroid else 0, vector_of(text), 1)
 
 
+def only_counts(tasks: int) -> bool:
+    """Whether a family that has seen so many tasks learns nothing from the next: most tasks of a settled one."""
+    return tasks >= _SETTLED and bool(tasks % _SKIPPED)
+
+
 def centroid_of(texts: Sequence[str]) -> Centroid:
     """The centroid of some requests."""
     centroid: Centroid = {}
@@ -211,21 +174,25 @@ def centroid_of(texts: Sequence[str]) -> Centroid:
     return centroid
 
 
-def learn_family(connection: Connection, family_id: str, request: str, at: float) -> Family:
+def learn_family(connection: Connection, family_id: str, request: str, at: float, session: str = "") -> Family:
     """One more task of a family, which is founded if it is new; inside the transaction of the lesson. A settled family
-    only counts most of its tasks, so that nobody has to read all families again after every run."""
+    only counts most of its tasks, so that nobody has to read all families again after every run. `session` is
+    remembered as the one whose words a new family is named with."""
     family = family_by_id(connection, resolved(connection, family_id))
+    founded = family is None
     if family is None:
         found = _founded_id(vector_of(request), request) == family_id
         name = unique_name(request, _names(connection)) if found else family_id
         family = Family(id=family_id, name=name, named_by="text" if found else "user", created_at=at)
     latest = max(family.updated_at, at)
-    if family.tasks >= _SETTLED and family.tasks % _SKIPPED:
+    if only_counts(family.tasks):
         count_task(connection, family.id, at)
         return msgspec.structs.replace(family, tasks=family.tasks + 1, updated_at=latest)
     centroid = learned(family.centroid, request, family.tasks)
     family = msgspec.structs.replace(family, centroid=centroid, tasks=family.tasks + 1, updated_at=latest)
     save_family(connection, family)
+    if founded:
+        connection.run("UPDATE families SET founded_by = ? WHERE id = ?", (session, family.id))
     return family
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+
 import msgspec
 
 from ..config.settings import LearningSettings
 from ..store.database import Connection
-from ..store.families import clean_name, read_families
-from ..store.heuristics import Kind, active_set, read_heuristics
+from ..store.families import clean_name
+from ..store.heuristics import Kind, active_set, read_heuristics, value_of
 from ..store.open import Store
 from ..types.advice import Situation
 from ..types.trace import Trace
@@ -21,13 +23,18 @@ from .standing import Standing
 
 class LearnedHeuristics:
     """What was learned, for programs without an event loop (the HeuristicStore protocol). Any database, any number of
-    processes. A text in place of a situation is taken as the request."""
+    processes. A text in place of a situation is taken as the request.
+
+    It keeps one copy of the families and reads those that changed only after some did."""
 
     def __init__(self, store: Store, settings: LearningSettings | None = None, model: str = "") -> None:
         self._store = store
         self._settings = settings or LearningSettings()
         self._model = model
         self._learner = Learner(store.database, store.owner, self._settings)
+        self._book = Book(())
+        self._families = -1
+        self._placing = threading.Lock()
 
     def query(self, situation: Situation | str) -> list[str]:
         """What past executions say about a request, in words. Nothing is left aside for exploration where no run is
@@ -36,7 +43,7 @@ class LearnedHeuristics:
         explore = self._settings.explore if asked.run_id or asked.seed is not None else 0.0
 
         def unit(connection: Connection) -> list[str]:
-            placed = msgspec.structs.replace(asked, family=_family(connection, asked))
+            placed = msgspec.structs.replace(asked, family=self._family(connection, asked))
             found = read_heuristics(connection, active_set(connection).members).values()
             known = [item for item in found if not asked.model or item.model == asked.model]
             return Standing(placed, known, explore, widened=False).opening()[1]
@@ -46,7 +53,7 @@ class LearnedHeuristics:
     def learn_from_trace(self, trace: Trace) -> None:
         """Take a run into account, once."""
         asked = Situation(request=trace.request, model=trace.model, family=trace.family)
-        family = self._store.database.read_now(lambda connection: _family(connection, asked))
+        family = self._store.database.read_now(lambda connection: self._family(connection, asked))
         texts = strangers_texts(trace)
         self._learner.learn_now(trace, family, tainted=bool(texts) and instructs(texts))
 
@@ -60,9 +67,13 @@ class LearnedHeuristics:
 
         return self._store.database.read_now(unit)
 
-
-def _family(connection: Connection, situation: Situation) -> str:
-    book = Book(read_families(connection))
-    if situation.family:
-        return book.named(clean_name(situation.family))
-    return book.place(situation.request).family_id
+    def _family(self, connection: Connection, situation: Situation) -> str:
+        """Where a request belongs. One thread at a time, because the copy may change under it."""
+        with self._placing:
+            counter = value_of(connection, "families")
+            if counter != self._families:
+                self._book.refresh(connection)
+                self._families = counter
+            if situation.family:
+                return self._book.named(clean_name(situation.family))
+            return self._book.place(situation.request).family_id

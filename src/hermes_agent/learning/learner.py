@@ -82,7 +82,7 @@ class Learner:
         if _erased(connection, lesson.session_id):
             set_value(connection, "sequence", seq - 1)
             return Learned(version=value_of(connection, "active_set"))
-        family = learn_family(connection, lesson.family, request, lesson.at)
+        family = learn_family(connection, lesson.family, request, lesson.at, lesson.session_id)
         lesson = msgspec.structs.replace(lesson, family=family.id)
         add_lesson(connection, lesson, seq, self._owner)
         return self._follow(connection, lesson, lesson, counted=True)
@@ -95,7 +95,7 @@ class Learner:
             register.apply(fold(fresh, cells), cells)
         notices: tuple[str, ...] = ()
         if counted and lesson.success is not None:
-            if lesson.judged_by is not Judge.INFERRED:
+            if lesson.judged_by is not Judge.INFERRED and not lesson.tainted:
                 register.judge(lesson.items, cells, success=lesson.success)
             notices = watch(connection, lesson, register, cells, self._settings.roll_back)
         register.promote_waiting()
@@ -125,8 +125,11 @@ def _erased(connection: Connection, session_id: str) -> bool:
 
 
 def _newly_judged(known: Lesson, lesson: Lesson) -> Lesson | None:
-    """The known lesson with a judgement it did not have; None when nothing is new."""
-    if lesson.judged_by is Judge.INFERRED or (known.judged_by, known.success) == (lesson.judged_by, lesson.success):
+    """The known lesson with a judgement it did not have; None when nothing is new, or when the run says nothing at all,
+    as one that replay made."""
+    if lesson.judged_by is Judge.INFERRED or lesson.success is None:
+        return None
+    if (known.judged_by, known.success) == (lesson.judged_by, lesson.success):
         return None
     return msgspec.structs.replace(known, success=lesson.success, judged_by=lesson.judged_by)
 

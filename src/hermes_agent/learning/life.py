@@ -13,10 +13,11 @@ from typing import assert_never
 
 import msgspec
 
-from ..store.heuristics import EVERY_FAMILY, AuditEntry, CellKey, Heuristic, Kind, Stage
+from ..store.heuristics import AuditEntry, CellKey, Heuristic, Kind, Stage
 from ..types.base import Value
+from ..types.errors import UsageError
 from ..types.trace import AdviceItem
-from .cells import Cells, TaskCell, ToolCell, WideCell
+from .cells import Cells, TaskCell, ToolCell, WideCell, wide_key
 from .evidence import ACT
 from .findings import Finding, Wish
 
@@ -82,6 +83,8 @@ class Register:
             return
         stage = self._stage(finding)
         if known is not None and known.stage is stage:
+            if known.source == "learned":
+                self.move(_with_figures(known, finding), stage, finding.cause)
             return
         heuristic = Heuristic(
             id=finding.id,
@@ -129,8 +132,15 @@ class Register:
 
     def approved(self, heuristic: Heuristic, cause: str, cells: Cells) -> None:
         """A person let it act."""
-        self.move(heuristic, self._first_stage(heuristic.kind), cause)
-        mark(cells, self.known[heuristic.id], acting=self.known[heuristic.id].stage.acts)
+        stage = self._first_stage(heuristic.kind)
+        if not stage.acts:
+            raise UsageError(
+                f"{self._rules.probation} are on probation already",
+                remedy="reject one of them (`hermes learning show --stage probation`), or raise learning.probation",
+            )
+        self.move(heuristic, stage, cause)
+        mark(cells, self.known[heuristic.id], acting=True)
+        self._supersede(self.known[heuristic.id])
 
     def stop(self, cells: Cells, cause: str, meant: Callable[[Heuristic], bool], to: Stage = Stage.RETIRED) -> None:
         """Retire what is meant; its evidence starts afresh. A frozen set keeps what it has."""
@@ -242,7 +252,7 @@ def mark(cells: Cells, heuristic: Heuristic, *, acting: bool) -> None:
     place = cell_of(heuristic)
     if place is None:
         return
-    if heuristic.family == EVERY_FAMILY and heuristic.kind is Kind.PREFER_TOOL:
+    if place == wide_key(heuristic.model, heuristic.subject):
         cells.put(place, msgspec.structs.replace(cells.get(place, WideCell), acting=acting))
         return
     cell = cells.get(place, ToolCell)

@@ -108,15 +108,8 @@ class Standing:
             return None
         steps = [str(step) for step in workflow.detail.get("steps", ())]
         for edit in told:
-            if edit.kind not in (Kind.SKIP_STEP, Kind.MOVE_STEP):
-                continue
-            moved = [step for step in steps if _tool(step) == edit.subject]
-            steps = [step for step in steps if _tool(step) != edit.subject]
-            if edit.kind is Kind.MOVE_STEP:
-                anchor, sooner = edit.detail.get("before", edit.better), "before" in edit.detail
-                place = next((at for at, step in enumerate(steps) if _tool(step) == anchor), len(steps) - 1)
-                place += not sooner
-                steps[place:place] = moved
+            if edit.kind in (Kind.SKIP_STEP, Kind.MOVE_STEP):
+                steps = _edited(steps, edit)
         return ActivePlan(pending=tuple(steps)) if steps else None
 
     def review(self, moment: Moment) -> Ruling:
@@ -212,6 +205,19 @@ def _coin_name(heuristic: Heuristic) -> str:
 
 def _said_at_the_start(heuristic: Heuristic) -> bool:
     return heuristic.kind not in (Kind.FUTILE_RETRY, Kind.REPAIR)
+
+
+def _edited(steps: Sequence[str], edit: Heuristic) -> list[str]:
+    """A plan without the step that fails where it stands, or with that step where it is to be done."""
+    after = "".join(edit.condition).removeprefix("after=")
+    found = [at for at in range(1, len(steps)) if (_tool(steps[at]), _tool(steps[at - 1])) == (edit.subject, after)]
+    rest = [step for at, step in enumerate(steps) if at not in found]
+    if edit.kind is Kind.SKIP_STEP or not found:
+        return rest
+    sooner = "before" in edit.detail
+    anchor = edit.detail["before"] if sooner else edit.better
+    place = next((at for at, step in enumerate(rest) if _tool(step) == anchor), len(rest) - 1) + (not sooner)
+    return [*rest[:place], *(steps[at] for at in found), *rest[place:]]
 
 
 def _tool(step: str) -> str:

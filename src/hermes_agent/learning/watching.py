@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ..store.database import Connection
-from ..store.heuristics import EVERY_FAMILY, read_set
+from ..store.heuristics import EVERY_FAMILY, read_set, value_of
 from ..store.lessons import Lesson, ascii_json
 from ..types.trace import Judge
 from .cells import Cells
@@ -84,7 +84,8 @@ def _save(connection: Connection, place: str, model: str, guard: FamilyGuard) ->
 
 
 def _last_change(connection: Connection, lesson: Lesson) -> int:
-    """The newest set that changed what acts in this family on this model."""
+    """The newest set that changed what acts in this family on this model, or the one in force where a person went back
+    behind it: runs come with that one now."""
     newest = 0
     for family in (lesson.family, EVERY_FAMILY):
         rows = connection.run(
@@ -93,4 +94,4 @@ def _last_change(connection: Connection, lesson: Lesson) -> int:
             (family, lesson.model),
         )
         newest = max(newest, int(rows[0][0]) if rows else 0)
-    return newest
+    return min(newest, value_of(connection, "active_set"))

@@ -220,7 +220,7 @@ def merge_families(connection: Connection, source: Family, target: Family, at: f
 def _retire(connection: Connection, family: str, cause: str, at: float) -> tuple[list[str], int]:
     """Retire what was learned in a family and take it out of the set in force."""
     rows = connection.run(
-        "SELECT id FROM heuristics WHERE family = ? AND stage <> ? ORDER BY id", (family, Stage.RETIRED.value)
+        "SELECT id FROM heuristics WHERE family = ? AND stage NOT IN ('retired', 'rejected') ORDER BY id", (family,)
     )
     ids = [str(row[0]) for row in rows]
     members = [member for member in active_set(connection).members if member not in set(ids)]

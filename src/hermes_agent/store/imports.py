@@ -257,11 +257,10 @@ def _add_families(connection: Connection, made: Collection[FamilyMatch], at: flo
 def _add_candidates(connection: Connection, carried: Sequence[Heuristic], cause: str, at: float) -> None:
     """Write those that are not here yet; the same claim of an earlier import stays as it is."""
     here = read_heuristics(connection, [one.id for one in carried])
-    version = value_of(connection, "active_set")
     for one in carried:
         if one.id not in here:
             save_heuristic(connection, one)
-            add_audit(connection, _entry(one, "", one.stage, cause, version, at))
+            add_audit(connection, _entry(one, "", one.stage, cause, 0, at))
 
 
 def _before(connection: Connection, priors: Sequence[Prior], live: Sequence[Import]) -> tuple[CellBefore, ...]:

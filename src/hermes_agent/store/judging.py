@@ -93,7 +93,7 @@ async def judge_and_learn(
     if not made.changed:
         return made
     try:
-        await learn(await store.traces.of_run(run_id))
+        await learn(await store.traces.own_of_run(run_id))
     except Exception as error:  # noqa: BLE001 - supervises whatever learns
         why = f"{type(error).__name__}: {error}"
         return Judgement(run_id=run_id, before=made.before, after=made.after, not_learned=why)

@@ -30,7 +30,16 @@ _MARKS = (
     " WHERE change IN ('activated', 'retired') AND was <> '' AND at >= ?{where} ORDER BY at DESC, seq DESC LIMIT ?"
 )
 _CHANGES = "SELECT was, became, COUNT(*) FROM heuristic_audit GROUP BY was, became"
-_ROLLBACKS = "SELECT COUNT(*) FROM heuristic_sets WHERE substr(cause, 1, 11) = 'rolled back'"
+_ROLLBACKS = (
+    "SELECT COUNT(*) FROM (SELECT DISTINCT at, cause FROM heuristic_audit"
+    " WHERE became = 'retired' AND substr(cause, 1, 11) = 'rolled back') taken_back"
+)
+_BEST_BEFORE = (
+    "SELECT MIN(calls), MIN(seconds) FROM (SELECT calls, seconds, success FROM lessons"
+    " WHERE family = ? AND model = ? AND seq < ? ORDER BY seq DESC LIMIT ?) earlier WHERE success = 1"
+)
+BEST_FROM = 5000
+"""Among how many runs before it the best of a past run is sought."""
 PITFALLS_FROM = 200
 """From how many of a family's latest runs the known failures are read."""
 
@@ -250,14 +259,19 @@ def marks(
     ]
 
 
-def best_of(connection: Connection, family: str, model: str) -> Best:
-    """What `learning.observe` compares a run with."""
-    good = "FROM lessons WHERE family = ? AND model = ? AND success = 1"
-    ((calls,),) = connection.run(f"SELECT MIN(calls) {good}", (family, model))
-    ((seconds,),) = connection.run(f"SELECT MIN(seconds) {good}", (family, model))
+def best_of(connection: Connection, family: str, model: str, before: int | None = None) -> Best:
+    """What `learning.observe` compares a run with: all lessons, or the latest thousands before a place in the
+    sequence."""
+    if before is None:
+        good = "FROM lessons WHERE family = ? AND model = ? AND success = 1"
+        ((calls,),) = connection.run(f"SELECT MIN(calls) {good}", (family, model))
+        ((seconds,),) = connection.run(f"SELECT MIN(seconds) {good}", (family, model))
+    else:
+        ((calls, seconds),) = connection.run(_BEST_BEFORE, (family, model, before, BEST_FROM))
     rows = connection.run(
-        "SELECT payload FROM lessons WHERE family = ? AND model = ? AND payload <> '' ORDER BY seq DESC LIMIT ?",
-        (family, model, PITFALLS_FROM),
+        "SELECT payload FROM lessons WHERE family = ? AND model = ? AND seq < ? AND payload <> ''"
+        " ORDER BY seq DESC LIMIT ?",
+        (family, model, 2**62 if before is None else before, PITFALLS_FROM),
     )
     lessons = [msgspec.json.decode(row[0], type=Lesson) for row in rows]
     pitfalls = {f"{one.tool}:{one.error}" for lesson in lessons for one in lesson.observations if one.error}

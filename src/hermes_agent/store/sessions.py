@@ -18,11 +18,7 @@ from .search import index_run, said, search_words, unindexed
 
 _COLUMNS = "id, agent, surface, workspace, title, runs, created_at, updated_at"
 _SNIPPET = 120
-_UNNAME_FAMILIES = (
-    "UPDATE families SET name = id WHERE named_by = 'text' AND id IN (SELECT l.family FROM lessons l"
-    " WHERE l.session_id = ? AND l.seq = (SELECT MIN(m.seq) FROM lessons m WHERE m.family = l.family))"
-)
-"""A family found by its wording is named with words of its first request; they go with the session that said them."""
+_UNNAME_FAMILIES = "UPDATE families SET name = id WHERE named_by = 'text' AND founded_by = ?"
 _ERASED_BY_SESSION = ("inbox", "outbox", "session_values", "prefix_epochs", "decisions")
 
 

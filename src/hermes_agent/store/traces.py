@@ -55,7 +55,7 @@ class Traces:
                 "SELECT s.id, s.surface FROM runs r JOIN sessions s ON s.id = r.session_id WHERE r.id = ?", (run_id,)
             )
             if not rows:
-                raise NotFound(f"there is no run {run_id!r}")
+                raise NotFound(f"there is no run {run_id!r}", remedy="`hermes sessions list` shows what there is")
             return trace_of(part(read_run(connection, run_id)), *rows[0])
 
         return await self._database.read(unit)

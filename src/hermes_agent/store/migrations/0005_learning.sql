@@ -103,7 +103,8 @@ CREATE INDEX heuristic_audit_by_heuristic ON heuristic_audit (heuristic_id, seq)
 CREATE INDEX heuristic_audit_by_place ON heuristic_audit (family, model, seq);
 CREATE INDEX heuristic_audit_by_time ON heuristic_audit (at);
 
--- Kinds of tasks. A family that was merged points to the one it became part of.
+-- Kinds of tasks. A family that was merged points to the one it became part of. One that was found by its wording is
+-- named with words of the session that founded it, and loses them when that session is erased.
 CREATE TABLE families (
     id TEXT PRIMARY KEY,
     name TEXT NOT NULL,
@@ -111,9 +112,11 @@ CREATE TABLE families (
     centroid TEXT NOT NULL,
     tasks BIGINT NOT NULL,
     merged_into TEXT NOT NULL,
+    founded_by TEXT NOT NULL DEFAULT '',
     created_at DOUBLE PRECISION NOT NULL,
     updated_at DOUBLE PRECISION NOT NULL
 );
+CREATE INDEX families_by_founder ON families (founded_by);
 
 -- The guard's view of one family on one model: its baseline, and the test that runs against it.
 CREATE TABLE watches (

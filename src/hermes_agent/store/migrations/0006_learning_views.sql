@@ -9,7 +9,8 @@ CREATE INDEX lessons_by_model ON lessons (model, seq);
 CREATE INDEX lessons_by_outcome ON lessons (family, model, success, calls);
 CREATE INDEX lessons_by_seconds ON lessons (family, model, success, seconds);
 CREATE INDEX heuristic_audit_by_change ON heuristic_audit (was, became);
-CREATE INDEX heuristic_sets_by_cause ON heuristic_sets (cause);
+CREATE INDEX heuristic_audit_by_rollback ON heuristic_audit (at, cause)
+WHERE became = 'retired' AND substr(cause, 1, 11) = 'rolled back';
 
 -- One row for each run that was learned from, without its text.
 CREATE VIEW learning_runs AS
@@ -104,14 +105,14 @@ WINDOW
     last_50 AS (PARTITION BY family, model ORDER BY seq ROWS BETWEEN 49 PRECEDING AND CURRENT ROW),
     before_20 AS (PARTITION BY family, model ORDER BY seq ROWS BETWEEN 39 PRECEDING AND 20 PRECEDING);
 
--- Every change of a heuristic, named: added, activated, retired, changed. rolled_back is 1 where the guard or a person
--- took something back.
+-- Every change of a heuristic, named: added, activated, retired, changed. rolled_back is 1 where it was retired because
+-- the guard or a person went back; what acts again since then was activated.
 CREATE VIEW learning_events AS
 SELECT
     seq, at,
     (CAST(at AS BIGINT) - CASE WHEN CAST(at AS BIGINT) > at THEN 1 ELSE 0 END) / 86400 * 86400 AS day,
     family, model, heuristic_id, kind, was, became, cause, run_id, set_version,
-    CASE WHEN substr(cause, 1, 11) = 'rolled back' THEN 1 ELSE 0 END AS rolled_back,
+    CASE WHEN became = 'retired' AND substr(cause, 1, 11) = 'rolled back' THEN 1 ELSE 0 END AS rolled_back,
     CASE
         WHEN became IN ('retired', 'rejected') THEN 'retired'
         WHEN became IN ('probation', 'trusted') AND was NOT IN ('probation', 'trusted') THEN 'activated'

@@ -45,18 +45,14 @@ class Checkpoints:
             if not waiting:
                 self._console.note("nothing waits for approval")
             return
-        control = self._control()
-        for found in await self._named(argument):
-            after = await control.approve(found.id, by="the user in a chat")
+        for after in await self._control().approve_all(await self._named(argument), by="the user in a chat"):
             self._console.note(f"{after.id} is {after.stage.value} now: {one_line(after.text, 300)}", "green")
 
     async def reject(self, argument: str) -> None:
         """Refuse what is named; it is not proposed again."""
         if not argument:
             raise UsageError("something is missing", remedy="/reject ID")
-        control = self._control()
-        for found in await self._named(argument):
-            after = await control.reject(found.id, by="the user in a chat")
+        for after in await self._control().reject_all(await self._named(argument), by="the user in a chat"):
             self._console.note(f"{after.id} is rejected: {one_line(after.text, 300)}", "yellow")
 
     def _control(self) -> Control:
@@ -67,9 +63,9 @@ class Checkpoints:
     async def _waiting(self) -> list[Heuristic]:
         return await self._app.store.heuristics.all(stages=(Stage.AWAITING_APPROVAL,))
 
-    async def _named(self, argument: str) -> list[Heuristic]:
+    async def _named(self, argument: str) -> list[str]:
         """All of them are found before anything is done."""
-        return [await self._app.store.heuristics.get(part) for part in argument.split()]
+        return [(await self._app.store.heuristics.get(part)).id for part in argument.split()]
 
 
 def _line(one: Heuristic) -> str:

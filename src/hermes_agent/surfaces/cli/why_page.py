@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from ...types.text import one_line, visible
 from .console import Console, ago
@@ -12,6 +13,9 @@ from .learning.words import evidence_in_words
 from .why_ending import Cost, Ending, Said
 from .why_learning import AdviceLine, Backing, Part
 from .why_receipt import Decision, Receipt
+
+if TYPE_CHECKING:
+    from ...learning.observe import Observed
 
 _WIDEST = 100
 _ELSEWHERE = (("advice", "override"), *(("check", choice) for choice in ("passed", "failed", "no verdict")))
@@ -43,6 +47,8 @@ class Page:
             self._line(f"said before: {_said(said)}", 2)
         self._line(f"cost: {_cost(receipt.cost)}")
         self._learning(receipt.learning)
+        if receipt.worth is not None:
+            self._worth(receipt.worth)
         self._read(receipt)
         self._decisions(receipt)
 
@@ -102,6 +108,16 @@ class Page:
             self._line(f"not tried again: {one_line(futile.text, 300)} ({futile.call})", 2)
         for repair in part.repairs:
             self._line(f"told after {repair.tool} failed ({repair.call}): {one_line(repair.text, 400)}", 2)
+
+    def _worth(self, worth: Observed) -> None:
+        self._head("what this run was worth")
+        self._line(f"efficiency: {worth.efficiency_score:.0%} of the best in its family before it", 2)
+        errors = worth.error_recovery
+        if errors.errors:
+            self._line(f"errors recovered: {errors.recovered} of {errors.errors}", 2)
+        self._line(f"learning value: {worth.learning_value:.0%}", 2)
+        for insight in worth.key_insights:
+            self._line(f"insight: {insight}", 2)
 
     def _read(self, receipt: Receipt) -> None:
         self._console.say("")

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...app import App
+from ...store.database import Connection
+from ...store.families import resolved
+from ...store.forks import own_events
+from ...store.learning_views import Best, best_of
+from ...store.open import Store
 from ...store.runs import Run
+from ...store.traces import trace_of
 from ...types.base import Value
 from ...types.events import AssistantMessage, CallFinished, CallIntended, Decided, Recorded, UserMessage
 from ...types.tools import Label, ToolCall
 from .why_ending import Cost, Ending, cost_of, ending_of
 from .why_learning import Part, part_of
+
+if TYPE_CHECKING:
+    from ...learning.observe import Observed
 
 
 class Read(Value, frozen=True, kw_only=True):
@@ -52,7 +61,7 @@ class Refusal(Value, frozen=True, kw_only=True):
 
 
 class Receipt(Value, frozen=True, kw_only=True):
-    """Everything `hermes why` says about a run."""
+    """Everything `hermes why` says about a run. `worth` is None while it is not over."""
 
     run: str
     session: str
@@ -61,6 +70,7 @@ class Receipt(Value, frozen=True, kw_only=True):
     ending: Ending
     cost: Cost
     learning: Part
+    worth: Observed | None
     read: tuple[Read, ...]
     decisions: tuple[Decision, ...]
     refusals: tuple[Refusal, ...]
@@ -89,10 +99,27 @@ async def receipt_of(app: App, run: Run) -> Receipt:
         ending=ending_of(events),
         cost=cost_of(run, events, app.environment.home),
         learning=await part_of(app.store, run.id, events, calls),
+        worth=await _worth(app.store, run, events),
         read=tuple(reads),
         decisions=tuple(decisions),
         refusals=tuple(_refusals(events)),
     )
+
+
+async def _worth(store: Store, run: Run, events: Sequence[Recorded]) -> Observed | None:
+    """What a run's own steps were worth, against the best that its family had done before it."""
+    if run.finished_at is None:
+        return None
+    from ...learning.observe import observe
+
+    trace = trace_of(own_events(events), run.session_id)
+
+    def unit(connection: Connection) -> Best:
+        rows = connection.run("SELECT family, seq FROM lessons WHERE run_id = ?", (run.id,))
+        family, place = rows[0] if rows else (resolved(connection, trace.family), None)
+        return best_of(connection, family, trace.model, place) if family else Best()
+
+    return observe(trace, await store.database.read(unit))
 
 
 def _calls(events: Sequence[Recorded]) -> dict[str, ToolCall]:

@@ -18,7 +18,7 @@ from ..options import json_option
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @json_option
 def command(ids: tuple[str, ...], as_json: bool) -> None:
-    """Approve the heuristics with these IDs (or beginnings of ids). Without one, list what waits.
+    """Approve the heuristics with these IDs (or beginnings of ids): all of them, or none. Without one, list what waits.
 
     Undo with `hermes learning reject ID` or `hermes learning rollback`.
     """
@@ -31,7 +31,7 @@ def command(ids: tuple[str, ...], as_json: bool) -> None:
                 waiting = await app.store.heuristics.all(stages=(Stage.AWAITING_APPROVAL,))
                 return list_waiting(console, waiting, as_json)
             meant = [await app.store.heuristics.get(part) for part in ids]
-            approved = [await control.approve(heuristic.id) for heuristic in meant]
+            approved = await control.approve_all([heuristic.id for heuristic in meant])
         if as_json:
             return print_json(approved)
         for heuristic in approved:

@@ -17,7 +17,8 @@ from ..options import json_option
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @json_option
 def command(ids: tuple[str, ...], as_json: bool) -> None:
-    """Reject the heuristics with these IDs (or beginnings of ids), waiting or acting. They stop at once.
+    """Reject the heuristics with these IDs (or beginnings of ids), waiting or acting: all of them, or none. They stop
+    at once.
 
     Undo with `hermes learning rollback --to VERSION`, which brings back everything that acted then.
     """
@@ -27,7 +28,7 @@ def command(ids: tuple[str, ...], as_json: bool) -> None:
         async with opened(console) as app:
             control = Control(app.store.database, app.settings.learning)
             meant = [await app.store.heuristics.get(part) for part in ids]
-            rejected = [await control.reject(heuristic.id) for heuristic in meant]
+            rejected = await control.reject_all([heuristic.id for heuristic in meant])
         if as_json:
             return print_json(rejected)
         for heuristic in rejected:

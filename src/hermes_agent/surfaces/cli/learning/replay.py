@@ -194,7 +194,10 @@ async def _arms(app: App, asked: Asked) -> Arms:
         members = set(active.members) ^ {heuristic.id}
         if (heuristic.id in active.members) != bool(asked.without):
             where = "not in the set in force" if asked.without else "in the set in force already"
-            raise UsageError(f"{heuristic.id} is {where}: both runs of a pair would be alike")
+            raise UsageError(
+                f"{heuristic.id} is {where}: both runs of a pair would be alike",
+                remedy=f"ask with {'--with' if asked.without else '--without'} {heuristic.id}",
+            )
         cause = f"replay {'without' if asked.without else 'with'} {heuristic.id}"
         other = await database.write(
             lambda connection: stored_set(connection, database.backend, members, active.version, cause)
@@ -203,7 +206,10 @@ async def _arms(app: App, asked: Asked) -> Arms:
             Arms(having=active.version, lacking=other) if asked.without else Arms(having=other, lacking=active.version)
         )
     if arms.having == arms.lacking:
-        raise UsageError(f"set {arms.having} is in force already: both runs of a pair would be alike")
+        raise UsageError(
+            f"set {arms.having} is in force already: both runs of a pair would be alike",
+            remedy="name another one; `hermes learning sets` lists them",
+        )
     return arms
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 
 from ....app import App
-from ....learning.past import REPLAYED, Logged
+from ....learning.lessons import REPLAYED
+from ....learning.past import Logged
 from ....learning.reexecution import Attempt, Refusal, Task, resettable
 from ....runtime.engine import Finished
 from ....safety.approvals import Nobody
