@@ -80,10 +80,10 @@ def test_what_waits_is_said_once_and_answered_in_the_chat(hermes: Hermes) -> Non
         line("h2", "bad\\u{001b}[2J news"),
         "h1 is trusted now: `upload` failed 9 of 9 times right after `build`",
         "error: h1 is trusted, it does not wait for approval",
-        "  try: `hermes learning show --stage awaiting_approval` lists what does",
+        "  try: nothing was changed; `hermes learning show --stage awaiting_approval` lists what does",
         "h2 is rejected: bad\\u{001b}[2J news",
         "error: h2 is rejected, it does not wait for approval",
-        "  try: `hermes learning show --stage awaiting_approval` lists what does",
+        "  try: nothing was changed; `hermes learning show --stage awaiting_approval` lists what does",
         "error: 'none' is no heuristic",
         "  try: `hermes learning show` lists them",
         "nothing waits for approval",
@@ -117,7 +117,7 @@ def test_many_that_wait_do_not_flood_the_chat(rig: Rig, capsys: pytest.CaptureFi
         commands = SlashCommands(room)
         await room.checkpoints.tell()
         await room.checkpoints.tell()
-        for said in ("/why", "/reject", "/approve h1 nonsense", "/reject h1 h2", "/approve"):
+        for said in ("/why", "/reject", "/approve h1 nonsense", "/reject h1 h1 h2", "/approve h0 h1", "/approve"):
             await commands.run(said)
 
     agent.wait(talk())
@@ -131,6 +131,8 @@ def test_many_that_wait_do_not_flood_the_chat(rig: Rig, capsys: pytest.CaptureFi
         "error: 'nonsense' is no heuristic",
         "  try: `hermes learning show` lists them",
         *(f"h{number} is rejected: `upload` failed 9 of 9 times right after `build`" for number in (1, 2)),
+        "error: h1 is rejected, it does not wait for approval",
+        "  try: nothing was changed; `hermes learning show --stage awaiting_approval` lists what does",
     ]
     assert shown.out.splitlines() == [line(name) for name in ("h0", "h3", "h4")]
 

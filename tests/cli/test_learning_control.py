@@ -54,6 +54,30 @@ def test_of_several_ids_one_that_is_wrong_changes_nothing(forked: ForkedHermes, 
     assert tables(forked.home) == before
 
 
+@pytest.mark.req("H10")
+def test_of_several_ids_one_that_was_rejected_changes_nothing_and_the_same_twice_counts_once(
+    forked: ForkedHermes, waiting: Heuristic
+) -> None:
+    store = open_store("", forked.home)
+    other = named(store, Kind.PREFER_TOOL)
+    store.close()
+    forked.run("learning", "reject", other.id)
+    before = tables(forked.home)
+    done = forked.run("learning", "approve", waiting.id, other.id)
+    assert (done.returncode, done.stderr.splitlines()) == (
+        2,
+        [
+            f"error: {other.id} is rejected, it does not wait for approval",
+            "  try: nothing was changed; `hermes learning show --stage awaiting_approval` lists what does",
+        ],
+    )
+    refused = forked.run("learning", "reject", waiting.id, other.id)
+    assert (refused.returncode, "rollback` brings back what acted" in refused.stderr) == (2, True), refused
+    assert tables(forked.home) == before
+    twice = forked.run("learning", "approve", waiting.id, waiting.id[:6])
+    assert (twice.returncode, twice.stdout) == (0, f"{waiting.id} is trusted now: {waiting.text}\n")
+
+
 @pytest.mark.req("H9")
 def test_a_rollback_is_said_and_undone(forked: ForkedHermes, waiting: Heuristic) -> None:
     back = forked.json("learning", "rollback", "--to", "0")

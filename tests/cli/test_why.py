@@ -68,6 +68,9 @@ def test_a_run_without_incident_says_so(hermes: Hermes) -> None:
     shown = hermes.run("why", got["session"]).stdout
     assert "it read no strangers' text and no private data" in shown
     assert "nothing had to be decided" in shown
+    assert "what this run was worth\n  efficiency: 100% of the best in its family before it\n" in shown
+    worth = hermes.json("why", got["session"])["worth"]
+    assert (worth["success"], worth["efficiency_score"], worth["learning_value"]) == (True, 1.0, 0.4)
 
 
 def test_what_is_not_there_is_said(hermes: Hermes) -> None:

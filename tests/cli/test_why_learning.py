@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from hermes_agent.agent import Agent
+from hermes_agent.learning.observe import ErrorRecovery, Observed
 from hermes_agent.learning.standing import coin
 from hermes_agent.store.database import Connection
 from hermes_agent.store.heuristics import (
@@ -209,6 +210,59 @@ def test_a_receipt_tells_everything(rig: Rig, capsys: pytest.CaptureFixture[str]
         f"  told after parse failed (call_1_0): {MENDED}: use `load`.",
     ]
     assert "skip fetch (failure): fetch: busy: known to be futile here" in shown
+
+
+@pytest.mark.req("L2", "B3")
+def test_what_a_run_was_worth_against_those_before_it(rig: Rig, capsys: pytest.CaptureFixture[str]) -> None:
+    """The second run meets a failure that is known by then and takes one call more than the first; the first is still
+    compared with what was before it."""
+
+    def load(path: str) -> ToolResult:
+        """Read a table."""
+        return ToolResult(text="1,2") if path == "b.csv" else ToolResult(ok=False, text="no", error="encoding")
+
+    rig.configure(learning={"mode": "on", "explore": 0.0})
+    short = [calling(call("load", path="a.csv")), calling(call("load", path="b.csv")), saying("done")]
+    agent = rig.agent([*short, short[0], *short], tools=[Tool("load", load, capabilities=[], effect="none")])
+    first, second = (agent.run("sum up b.csv", options={"family": FAMILY}).run_id for _ in range(2))
+    worth = receipt(agent, first).worth
+    assert worth == Observed(
+        success=True,
+        efficiency_score=1.0,
+        error_recovery=ErrorRecovery(errors=1, recovered=1, new_pitfalls=("load:encoding",)),
+        learning_value=0.8,
+        key_insights=(
+            "new: load fails with encoding",
+            "after load:encoding, load worked with changed path",
+            "first way that worked: load",
+        ),
+    )
+    found = receipt(agent, second)
+    assert found.worth is not None and 0.375 <= found.worth.efficiency_score <= 0.875
+    assert found.worth.error_recovery == ErrorRecovery(errors=2, recovered=2)
+    assert msgspec.json.decode(msgspec.json.encode(found))["worth"]["error_recovery"]["recovered"] == 2
+    Page(Console()).show(found)
+    shown = capsys.readouterr().out.splitlines()
+    begin = shown.index("what this run was worth")
+    assert shown[begin + 1 : begin + 5] == [
+        f"  efficiency: {found.worth.efficiency_score:.0%} of the best in its family before it",
+        "  errors recovered: 2 of 2",
+        "  learning value: 80%",
+        "  insight: after load:encoding, load worked with changed path",
+    ]
+
+
+@pytest.mark.req("L2")
+def test_a_run_that_nobody_learned_from_has_its_worth_too(rig: Rig) -> None:
+    rig.configure(learning={"mode": "off"})
+    agent = rig.agent([saying("hi")])
+    assert receipt(agent, agent.run("hello").run_id).worth == Observed(
+        success=True,
+        efficiency_score=1.0,
+        error_recovery=ErrorRecovery(),
+        learning_value=0.4,
+        key_insights=(),
+    )
 
 
 def shown_on_terminal(found: Receipt) -> list[str]:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hermes_agent.learning.cells import hidden
 from hermes_agent.learning.context import NEVER_LEARNED, error_class, features_of
 
 JSON = st.recursive(
@@ -82,6 +83,23 @@ def test_a_call_is_described_by_the_shapes_of_its_arguments_and_what_came_before
 )
 def test_each_kind_of_value_has_one_shape(value: object, feature: str) -> None:
     assert features_of({"x": value}) == ("keys=x", feature)
+
+
+@pytest.mark.req("H14")
+def test_an_argument_never_looks_like_a_shape_of_the_call_so_its_words_are_hidden() -> None:
+    """What is stored tells the names of the arguments and the call before, and no word that an argument held."""
+    assert features_of({"after": "Hunter2", "keys": "hunter2"}, "find:ok") == (
+        "keys=after,keys",
+        "argument.after=hunter2",
+        "argument.keys=hunter2",
+        "after=find:ok",
+    )
+    for name in ("keys", "after", "x.suffix", "keys=", "a & keys", "after=x & after", "a>b"):
+        keys, word, after = features_of({name: "hunter2"}, "find:a > b & c")
+        assert word.endswith("hunter2"), name
+        for condition in (word, f"{keys} & {word}", f"{word} & {after}", f"{after} & {word}"):
+            assert "hunter2" not in hidden(condition), (name, condition)
+    assert [hidden(one) for one in ("keys=after,keys", "after=find:ok")] == ["keys=after,keys", "after=find:ok"]
 
 
 def test_no_arguments_say_nothing() -> None:

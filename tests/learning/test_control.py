@@ -11,7 +11,7 @@ from hermes_agent.learning.cells import ToolCell
 from hermes_agent.learning.control import Control, RolledBack
 from hermes_agent.learning.learner import Learner
 from hermes_agent.store.database import Connection
-from hermes_agent.store.heuristics import Kind, Stage, value_of, write_cells
+from hermes_agent.store.heuristics import Heuristic, Kind, Stage, save_heuristic, value_of, write_cells
 from hermes_agent.store.lessons import PlanStep
 from hermes_agent.store.open import Store
 from hermes_agent.types.errors import HermesError, NotFound, UsageError
@@ -96,6 +96,42 @@ def test_contradictory_and_unknown_decisions_are_errors_and_change_nothing(store
         message = f"there is no heuristic {hostile!r}"
         assert refused(store, lambda name=hostile: control.approve(name), NotFound) == message  # type: ignore[misc]
         assert refused(store, lambda name=hostile: control.reject(name), NotFound) == message  # type: ignore[misc]
+
+
+@pytest.mark.req("H10")
+def test_several_are_decided_once_each_and_all_or_none(store: Store) -> None:
+    control = taught(store, LearningSettings(approve=("avoid_tool", "prefer_tool")))
+    first, second = named(store, Kind.AVOID_TOOL), named(store, Kind.PREFER_TOOL)
+    asyncio.run(control.reject(second.id))
+    message = f"{second.id} is rejected, it does not wait for approval"
+    assert refused(store, lambda: control.approve_all([first.id, second.id]), UsageError) == message
+    rejected = f"{second.id} is rejected already"
+    assert refused(store, lambda: control.reject_all([first.id, second.id]), UsageError) == rejected
+    unknown = "there is no heuristic 'nothing'"
+    assert refused(store, lambda: control.approve_all([first.id, "nothing"]), NotFound) == unknown
+    approved = asyncio.run(control.approve_all([first.id, first.id]))
+    assert [(one.id, one.stage) for one in approved] == [(first.id, Stage.TRUSTED)]
+    gone = asyncio.run(control.reject_all([first.id, first.id]))
+    assert [(one.id, one.stage) for one in gone] == [(first.id, Stage.REJECTED)]
+
+
+@pytest.mark.req("H10")
+def test_two_that_contradict_each_other_are_not_approved_together(store: Store) -> None:
+    control = taught(store, LearningSettings(approve=("move_step",)))
+    move = Heuristic(
+        id="hafter-c", kind=Kind.MOVE_STEP, model="m", family="ledgers", subject="b", condition=("after=a",), text="x",
+        better="c", stage=Stage.AWAITING_APPROVAL,
+    )  # fmt: skip
+    other = msgspec.structs.replace(move, id="hafter-d", better="d")
+
+    def add(connection: Connection) -> None:
+        for one in (move, other):
+            save_heuristic(connection, one)
+
+    store.database.write_now(add)
+    message = "hafter-c and another of these contradict each other"
+    assert refused(store, lambda: control.approve_all(["hafter-c", "hafter-d"]), UsageError) == message
+    assert [one.stage for one in asyncio.run(control.approve_all(["hafter-c"]))] == [Stage.TRUSTED]
 
 
 @pytest.mark.req("H10")

@@ -6,13 +6,12 @@ import pytest
 
 from benchmarks.learning.families import GOAL, adjusted_rand_index, measure, written
 from hermes_agent.learning.families import (
-    YOUNG,
     Book,
-    Pair,
     Placement,
     centroid_of,
     learn_family,
     learned,
+    unique_name,
     vector_of,
 )
 from hermes_agent.store.database import Connection
@@ -24,9 +23,8 @@ from hermes_agent.types.errors import UsageError
 CSV = 'Summarise the ledger.\n1. read_file {"path": "a.csv"} or terminal {"command": "cat a.csv"}'
 
 
-def family(name: str, *texts: str, named_by: str = "text", tasks: int | None = None) -> Family:
-    count = len(texts) if tasks is None else tasks
-    return Family(id=name, name=name, named_by=named_by, centroid=centroid_of(texts), tasks=count)
+def family(name: str, *texts: str) -> Family:
+    return Family(id=name, name=name, centroid=centroid_of(texts), tasks=len(texts))
 
 
 def test_parameters_do_not_count() -> None:
@@ -74,11 +72,10 @@ def test_a_request_that_founded_a_merged_family_goes_where_that_went() -> None:
 
 
 def test_names_are_telling_and_unique() -> None:
-    book = Book()
-    assert book.name_for("Please parse the csv file a.csv and print totals") == "parse-csv-totals"
-    book.put(Family(id="x", name="parse-csv-totals"))
-    assert book.name_for("Please parse the csv file a.csv and print totals") == "parse-csv-totals-2"
-    assert book.name_for("12 /a/b {}") == "task"
+    request = "Please parse the csv file a.csv and print totals"
+    assert unique_name(request, set()) == "parse-csv-totals"
+    assert unique_name(request, {"parse-csv-totals"}) == "parse-csv-totals-2"
+    assert unique_name("12 /a/b {}", set()) == "task"
 
 
 def test_a_centroid_is_a_bounded_mean() -> None:
@@ -96,19 +93,6 @@ def test_a_centroid_is_a_bounded_mean() -> None:
     assert centroid_of([]) == {}
 
 
-def test_close_families_are_found_but_people_keep_theirs() -> None:
-    near = ("resize the pictures", "shrink the photos to thumbnails")
-    book = Book([family("a", near[0]), family("b", *near), family("c", "translate the letter")])
-    similarity = book.close_pairs()[0].similarity
-    assert book.close_pairs() == [Pair(source="a", target="b", similarity=similarity)]
-    book.put(family("b", *near, named_by="user"))
-    book.put(family("a", near[0], tasks=YOUNG + 1))
-    assert book.close_pairs() == []
-    book.put(family("a", near[0], named_by="user"))
-    assert book.close_pairs() == []
-    assert book.close_to("c") is None
-
-
 @pytest.mark.parametrize(
     "text",
     ["", " \n\t", "\x00\x00", "\ud800 lone", "{" * 5000, '{"a":' * 3000, "/" * 20_000, "a@" * 9000, "é漢字" * 999,
@@ -118,7 +102,7 @@ def test_hostile_text_is_placed_like_any_other(text: str) -> None:
     book = Book([family("a", CSV)])
     assert book.place(text) == book.place(text)
     assert book.place(text).family_id
-    assert clean_name(book.name_for(text)) == book.name_for(text)
+    assert clean_name(unique_name(text, set())) == unique_name(text, set())
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ import yaml
 from hermes_agent import HermesHarness, Tool
 from hermes_agent.config.settings import LearningSettings
 from hermes_agent.learning.heuristics import LearnedHeuristics
+from hermes_agent.store.database import Connection
+from hermes_agent.store.heuristics import set_value
 from hermes_agent.store.open import Store
 from hermes_agent.types.advice import HeuristicStore, Situation
 from hermes_agent.types.tools import Label
@@ -66,6 +68,23 @@ def test_a_failure_is_known_once_retries_were_futile_often_enough(learned: Learn
         ("' --", "\x00\ud800"),
     ]
     assert [learned.is_known_failure(*pair) for pair in known] == [True, True, False, False, False, False]
+
+
+def test_families_that_others_changed_are_read_anew_and_only_then(store: Store, learned: LearnedHeuristics) -> None:
+    """A row that changes without the counter of families is not seen; with it, it is."""
+    teach(learned, "ledgers")
+    named = Situation(request="anything", model="m", family="books")
+    assert learned.query(named) == []
+
+    def renamed(connection: Connection) -> None:
+        connection.run("UPDATE families SET name = 'books' WHERE id = 'ledgers'")
+
+    store.database.write_now(renamed)
+    assert learned.query(named) == []
+    store.database.write_now(lambda connection: set_value(connection, "families", 1000))
+    assert EXPECTED in learned.query(named)
+    another = LearnedHeuristics(store, LearningSettings(approve=(), explore=0.0), model="m")
+    assert learned.query(named) == another.query(named)
 
 
 def test_without_a_run_nothing_is_withheld_for_exploration(store: Store) -> None:

@@ -183,6 +183,13 @@ def test_merge_moves_lessons_and_retires_what_was_learned(store: Store, families
     ]  # fmt: skip
 
 
+def test_what_a_person_rejected_stays_rejected_in_a_merge(store: Store, families: Families) -> None:
+    see(store, lambda connection: save_heuristic(connection, heuristic("h5", "fa", Stage.REJECTED)))
+    assert asyncio.run(families.merge("fa", "fb")).retired == ("h1", "h2")
+    assert see(store, lambda connection: read_heuristics(connection, ["h5"]))["h5"].stage is Stage.REJECTED
+    assert asyncio.run(store.heuristics.audit("h5")) == []
+
+
 def test_merges_in_a_row_lead_to_the_last(store: Store, families: Families) -> None:
     see(store, lambda connection: save_family(connection, Family(id="fc", name="third")))
     asyncio.run(families.merge("fa", "fb"))

@@ -8,6 +8,7 @@ import pytest
 from hermes_agent.store.database import Connection, Row
 from hermes_agent.store.heuristics import Stage
 from hermes_agent.store.learning_views import (
+    _ROLLBACKS,
     Best,
     Census,
     Day,
@@ -195,10 +196,45 @@ def test_drift_feedback_and_moments(store: Store) -> None:
         assert census(connection) == Census(
             heuristics={("rejected", "avoid_tool"): 1, ("retired", "avoid_tool"): 1, ("trusted", "avoid_tool"): 1},
             changes={"activated": 2, "added": 2, "changed": 1, "retired": 2},
-            rollbacks=0,
+            rollbacks=1,
             set_version=0,
             frozen=False,
         )
+
+    store.database.read_now(unit)
+
+
+@pytest.mark.req("H9", "H12")
+def test_a_persons_rollback_is_one_and_what_acts_again_is_not_rolled_back(store: Store) -> None:
+    """Two things stop and one acts again when somebody goes back; later everything acts again, which takes nothing
+    back."""
+    back, forward = "rolled back from set 3 to set 1", "rolled back from set 1 to set 3"
+    fill(
+        store,
+        [],
+        [heuristic(name, Stage.TRUSTED) for name in ("h1", "h2", "h3")],
+        [
+            entry("h1", "trusted", "retired", START, cause=back),
+            entry("h2", "trusted", "retired", START, cause=back),
+            entry("h3", "retired", "trusted", START, cause=back),
+            entry("h1", "retired", "trusted", START + DAY, cause=forward),
+            entry("h2", "retired", "trusted", START + DAY, cause=forward),
+        ],
+    )
+
+    def unit(connection: Connection) -> None:
+        place = {"family": FAMILY, "model": MODEL}
+        first = Drift(**place, day=START, added=0, changed=1, activated=1, retired=2, rolled_back=2)
+        second = Drift(**place, day=START + DAY, added=0, changed=2, activated=2, retired=0, rolled_back=0)
+        assert drift(connection, since=0) == [first, second]
+        assert census(connection).rollbacks == 1
+        assert [(mark.heuristic_id, mark.change) for mark in marks(connection)] == [
+            ("h1", "rolled back"),
+            ("h2", "rolled back"),
+            ("h3", "activated"),
+            ("h1", "activated"),
+            ("h2", "activated"),
+        ]
 
     store.database.read_now(unit)
 
@@ -245,6 +281,8 @@ def test_runs_totals_and_the_best(store: Store) -> None:
             calls=2, seconds=2.0, pitfalls=frozenset({"parse_csv:encoding"})
         )
         assert best_of(connection, "a", OTHER_MODEL) == Best()
+        assert best_of(connection, FAMILY, MODEL, before=1) == Best()
+        assert best_of(connection, FAMILY, MODEL, before=5) == best_of(connection, FAMILY, MODEL)
         assert family_named(connection, FAMILY) == FAMILY
         assert known_model(connection, MODEL) == MODEL
 
@@ -286,6 +324,8 @@ def test_the_reads_stay_on_their_indexes(home: Path) -> None:
         f"SELECT MIN(seconds) FROM lessons WHERE {place} AND success = 1": "COVERING INDEX lessons_by_seconds",
         "SELECT family, model, success, COUNT(*) FROM lessons GROUP BY family, model, success": "COVERING INDEX",
         "SELECT was, became, COUNT(*) FROM heuristic_audit GROUP BY was, became": "COVERING INDEX",
+        _ROLLBACKS: "USING INDEX heuristic_audit_by_rollback",
+        f"SELECT calls FROM lessons WHERE {place} AND seq < 9 ORDER BY seq DESC": "(family=? AND model=? AND seq<?)",
     }
     for sql, index in expected.items():
         steps = " | ".join(str(row[3]) for row in asked(store, f"EXPLAIN QUERY PLAN {sql}"))

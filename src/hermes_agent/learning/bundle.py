@@ -38,10 +38,6 @@ DISCOUNT = 0.5
 _NOTHING_DONE = "ask for it again; nothing was changed here"
 _TOO_NEW = "upgrade hermes, or ask for a bundle made by this version"
 _MOST_DETAIL = 4000
-_MOST_STEPS = 20
-_LONGEST_DETAIL = 200
-_DETAIL = {Kind.WORKFLOW: "steps", Kind.MOVE_STEP: "before", Kind.REPAIR: "change"}
-"""The only detail that each kind of heuristic has."""
 _ID = re.compile(r"\b(?=[a-z]*\d)(?=\d*[a-z])[0-9a-hjkmnp-tv-z]{16}\b")
 _PATH = re.compile(r"(?<![\w.:/\\])(?:~?/|[A-Za-z]:[\\/]|\\\\)[\w.-]+|(?:^|[/\\])\.\.(?:[/\\]|$)|[\w-]/[\w./-]*\.\w")
 """Absolute paths, ways upwards, and relative paths of files."""
@@ -53,6 +49,12 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Words = Annotated[str, msgspec.Meta(max_length=200)]
 Text = Annotated[str, msgspec.Meta(max_length=2000)]
 Figure = Annotated[float, msgspec.Meta(ge=-1e15, le=1e15)]
+_DETAIL: dict[Kind, tuple[str, Any]] = {
+    Kind.WORKFLOW: ("steps", Annotated[list[Text], msgspec.Meta(max_length=20)]),
+    Kind.MOVE_STEP: ("before", Name),
+    Kind.REPAIR: ("change", Name),
+}
+"""The only detail that each kind of heuristic has, and its shape."""
 
 
 class Counts(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -317,21 +319,16 @@ def _bad_heuristic(one: SharedHeuristic) -> Iterator[str]:
 
 def _bad_detail(one: SharedHeuristic) -> Iterator[str]:
     """A model may come to read what stands there, so nothing else is taken than what its kind needs."""
-    meant = _DETAIL.get(one.kind)
-    if not one.detail.keys() <= {meant}:
+    name, shape = _DETAIL.get(one.kind, ("", None))
+    if not one.detail.keys() <= {name} - {""}:
         yield f"{one.title} has a detail that such a heuristic does not have"
     elif len(json.dumps(one.detail)) > _MOST_DETAIL:
         yield f"{one.title} has more detail than a heuristic needs"
-    elif meant == "steps":
-        steps = one.detail.get(meant, [])
-        if not isinstance(steps, list | tuple) or len(steps) > _MOST_STEPS or not all(map(_is_text, steps)):
-            yield f"the steps of {one.title} are not at most {_MOST_STEPS} texts"
-    elif meant in one.detail and (not _is_text(one.detail[meant]) or len(one.detail[meant]) > _LONGEST_DETAIL):
-        yield f"{meant} of {one.title} is no text of at most {_LONGEST_DETAIL} characters"
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value)
+    elif one.detail:
+        try:
+            msgspec.convert(one.detail[name], shape)
+        except msgspec.ValidationError as error:
+            yield f"{name} of {one.title} does not fit: {one_line(str(error), 160)}"
 
 
 def _bad_name(name: str) -> Iterator[str]:

@@ -20,6 +20,7 @@ _WORD = re.compile(r"[A-Za-z_][\w.-]{0,30}")
 _LONG = 200
 _SHAPES = ("keys", "after")
 _SIGNS = re.compile(r"[=&>.]")
+_JOINTS = re.compile(r"[&>]")
 
 _CLASSES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(pattern, re.IGNORECASE))
@@ -72,11 +73,11 @@ def features_of(arguments: Mapping[str, Any], previous: str = "") -> tuple[str, 
     """What could explain how a call ends, most general first; at most ten, the same for the same shape. Every feature
     is text that any database takes, whatever the arguments hold."""
     named = {str(name): value for name, value in arguments.items()}
-    found = [f"keys={','.join(sorted(named))[:80]}"] if named else []
+    found = [f"keys={_SIGNS.sub('_', ','.join(sorted(named))[:80])}"] if named else []
     for name in sorted(named)[:_MOST_ARGUMENTS]:
         found += _argument(_named(name[:30]), named[name])
     if previous:
-        found.append(f"after={previous[:60]}")
+        found.append(f"after={_JOINTS.sub('_', previous[:60])}")
     return tuple(plain(feature) for feature in found[:_MOST_FEATURES])
 
 
