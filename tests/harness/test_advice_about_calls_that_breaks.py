@@ -37,7 +37,7 @@ class Broken(SilentAdvisor):
 def broken_tool() -> Tool:
     def parse(path: str) -> str:
         """Parse a file."""
-        raise ValueError("cannot parse it")
+        raise ConnectionError("cannot parse it")
 
     return Tool("parse", parse, capabilities=[], effect="none")
 
@@ -46,6 +46,7 @@ def broken_tool() -> Tool:
 @pytest.mark.parametrize("place", ["review", "weigh_retry", "repair"])
 @pytest.mark.parametrize("kind", [RuntimeError, HermesError])
 def test_a_ruling_that_breaks_costs_the_ruling_alone(local_rig: Rig, place: str, kind: type[Exception]) -> None:
+    local_rig.configure(limits={"call_retries": 1, "retry_wait": 0.01})
     said = [calling(call("parse", path="a.csv")), saying("it cannot be read")]
     agent = local_rig.agent(said, advisor=Broken(kind(f"down with {SECRET}"), place), tools=[broken_tool()])
     result = agent.run("read a.csv")

@@ -66,7 +66,8 @@ def test_a_strangers_instructions_taint_the_lesson_and_the_users_own_words_do_no
 def test_what_is_too_long_to_be_searched_counts_as_instructions() -> None:
     fine = "the weather is fine. "
     assert not instructs([fine, fine * 10])
-    assert instructs([fine * 2000, fine])
+    assert instructs([fine * 3000, fine])
+    assert instructs([fine * 1500, fine * 1500])
     assert instructs([fine * 10, ORDERS])
 
 
