@@ -1,6 +1,7 @@
 """Fixtures for every test: a home of its own, and the store on both databases."""
 
 import os
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -13,6 +14,18 @@ from tests.postgres_cluster import PostgresCluster, find_initdb
 
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
+
+ABOVE_THE_STORE = ("harness", "library", "runtime", "safety")
+"""Folders whose tests hardly depend on the database: on PostgreSQL every third of them runs, all with the sweeps."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark most PostgreSQL cases above the store as slow; which ones depends on their names alone."""
+    for item in items:
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        if folder in ABOVE_THE_STORE and "[postgres" in item.nodeid and zlib.crc32(item.name.encode()) % 3:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture

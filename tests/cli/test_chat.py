@@ -241,6 +241,7 @@ def test_slash_commands_and_completion(hermes: Hermes) -> None:
         assert screen.wait() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.req("R14")
 def test_two_terminals_on_one_session(hermes: Hermes) -> None:
     model = hermes.script(say("zero"), say("one", seconds=3), say("two"), say("three"))

@@ -47,6 +47,7 @@ def test_two_runs_side_by_side(hermes: Hermes) -> None:
     assert alike[-2:] == ["they do not part: same calls, same answer", "same decisions (0)"]
 
 
+@pytest.mark.slow
 def test_colours_are_for_terminals_and_can_be_switched_off(hermes: Hermes) -> None:
     run = hermes.json("run", "hello", "-m", hermes.script(say("hi")))["run"]
     for environment, coloured in (({}, True), ({"NO_COLOR": "1"}, False)):

@@ -47,6 +47,7 @@ def test_broken_configuration_is_named_with_its_place(hermes: Hermes) -> None:
     assert done.returncode == 1 and "line 3, column 1" in done.stdout and "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.req("R14")
 def test_damaged_database_is_found_and_repaired(hermes: Hermes) -> None:
     for number in range(20):

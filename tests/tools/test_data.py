@@ -325,6 +325,7 @@ def draw(context: Context, **arguments: Any) -> dict[str, Any]:
     return answer({"do": "plot", "workspace": str(context.workspace), "with": wish})
 
 
+@pytest.mark.slow
 def test_plots(context: Context) -> None:
     context.write("s.csv", "day,$x_1$,b\n2024-01-01,1,2\n2024-01-02,3,\n2024-01-03,2,5\n")
     for kind in ("line", "bar", "scatter", "hist", "box", "area"):

@@ -197,6 +197,7 @@ def test_the_engine_stops_between_batches_of_a_prompt(engine: LoadedModel) -> No
     assert 0 < again.cached < again.prompt_tokens - 128
 
 
+@pytest.mark.slow
 def test_a_caller_who_is_cancelled_leaves_nothing_running(client: LocalModel) -> None:
     heard: list[str] = []
 
@@ -248,6 +249,7 @@ def test_weights_that_are_cut_short_are_refused_with_a_remedy(files: LocalFiles,
     )
 
 
+@pytest.mark.slow
 def test_a_program_that_ends_during_an_answer_ends_cleanly(files: LocalFiles) -> None:
     program = """
 import asyncio, threading

@@ -43,6 +43,7 @@ def test_a_fork_bomb_stops_at_the_limit_and_is_swept_away(confined: Making) -> N
     assert bench.run("echo still here").text == "still here"
 
 
+@pytest.mark.slow
 def test_the_classic_one(confined: Making) -> None:
     bench, mark = confined(SMALL), f"bomb{uuid4().hex}"
     before = len(psutil.pids())

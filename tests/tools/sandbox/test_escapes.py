@@ -77,6 +77,7 @@ class Overlaid:
         return self._sandbox.environment()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.getuid() != 0, reason="only root's commands change their owner")
 def test_no_way_out_where_owners_cannot_be_exchanged(stage: Stage, tmp_path: Path) -> None:
     attempts = [attempt for attempt in table(stage) if "bubblewrap" in attempt.stopped_by]
