@@ -59,6 +59,7 @@ def test_streams_shows_calls_asks_and_leaves(hermes: Hermes) -> None:
     assert (hermes.workspace / "made").exists()
 
 
+@pytest.mark.slow
 def test_clarify_takes_a_number_and_gives_back_what_was_typed(hermes: Hermes) -> None:
     model = hermes.script(
         call("clarify", seconds=1.5, question="Which?", choices=["red", "blue"]), say("ok"), say("next")

@@ -73,6 +73,7 @@ def test_resume_can_be_switched_off(hermes: Hermes) -> None:
     assert len(hermes.json("resume", "--list")) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.req("R14")
 def test_two_processes_on_one_session_are_both_answered(hermes: Hermes) -> None:
     model = hermes.script(say("zero"), say("one", seconds=1.0), say("two", seconds=1.0))

@@ -58,6 +58,7 @@ def test_a_cluster_answers_and_is_gone_afterwards() -> None:
     assert remains(pid, folder) == []
 
 
+@pytest.mark.slow
 def test_clusters_side_by_side_do_not_meet() -> None:
     with PostgresCluster(fast=True) as first, PostgresCluster(fast=True) as second:
         first.create_database("only_in_first")

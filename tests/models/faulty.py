@@ -16,7 +16,7 @@ from tests.endpoint import Endpoint, Fail, Fault, Reply, Request, text
 
 ATTEMPTS = 3
 CONFIG = """
-model: {timeout: 0.5, connect_timeout: 5, attempts: 3, retry_wait: 0.01}
+model: {timeout: 1.0, connect_timeout: 5, attempts: 3, retry_wait: 0.01}
 limits: {iterations: 5}
 learning: {mode: "off"}
 """

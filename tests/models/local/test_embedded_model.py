@@ -53,6 +53,7 @@ def reported(score: ProbeScore) -> str:
     return f"{score.model}: {score.right_tool} tools, {score.right_arguments} calls right of {score.asked}"
 
 
+@pytest.mark.slow
 @pytest.mark.req("B4")
 def test_it_gets_a_sample_of_the_probe_right(client: LocalModel) -> None:
     questions = probe_sheet().questions

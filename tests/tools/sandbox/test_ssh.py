@@ -106,6 +106,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.req("R3")
 def test_commands_run_there_word_for_word(server: Server, tmp_path: Path) -> None:
     bench = Bench(tmp_path, server.sandbox())

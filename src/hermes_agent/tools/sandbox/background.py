@@ -108,12 +108,14 @@ class _Tail(NamedTuple):
 
 
 def _tail(path: Path, limit: int) -> _Tail | None:
-    """The end of a file; None when there is no such file."""
+    """The end of a file; None when there is no such file. The size is that of what was read: the file may have grown
+    since it was looked at."""
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
-            file.seek(max(status.st_size - limit, 0))
-            return _Tail(file.read(max(limit, 0)), status.st_size, status.st_ino)
+            start = file.seek(max(status.st_size - limit, 0))
+            data = file.read() if limit > 0 else b""
+            return _Tail(data[-limit:] if limit > 0 else b"", start + len(data), status.st_ino)
     except FileNotFoundError:
         return None
 
