@@ -62,6 +62,7 @@ test-full: check ## the same with the long sweeps
 bench: setup ## the benchmarks, as a table
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.adapters
+	$(BIN)/python -m benchmarks.learning.scale
 
 bench-peer: setup ## the same work by other libraries, side by side
 	$(BIN)/python -m benchmarks.peers.run
