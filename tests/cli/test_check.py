@@ -55,7 +55,7 @@ def test_killed_in_the_check_it_runs_again(hermes: Hermes) -> None:
     marker, gate = hermes.workspace / "began", hermes.workspace / "gate"
     check = f"echo x >> {marker}; while [ ! -e {gate} ]; do sleep 0.05; done; echo looked"
     process = hermes.start("run", "go", "-m", hermes.script(say("once"), say("twice")), "--check", check)
-    until(marker.exists)
+    until(lambda: marker.exists() and marker.read_text() == "x\n")
     process.kill()
     process.communicate()
     gate.touch()

@@ -189,6 +189,6 @@ def test_a_wait_that_is_too_long_is_not_begun(agent: FaultyAgent) -> None:
 def test_the_configured_wait_and_attempts_are_used(tmp_path: Path) -> None:
     with FaultyAgent(tmp_path) as agent:
         model = agent.agent.app.settings.model
-        assert (model.retry_wait, model.attempts, model.timeout) == (0.01, ATTEMPTS, 0.5)
+        assert (model.retry_wait, model.attempts, model.timeout) == (0.01, ATTEMPTS, 1.0)
         result = agent.run([spoil(Fault.CUT), text("ok")])
         assert "retry in 0.0 s" in str(agent.events(result))
