@@ -213,7 +213,6 @@ def test_killed_at_random_times(scene: Scene) -> None:
         scene.die_and_resume(scene.order(seconds=rng.uniform(0.001, whole * 1.1), sandbox=rng.choice(SANDBOXES)))
 
 
-@pytest.mark.slow
 def test_killed_twice_while_resuming(scene: Scene) -> None:
     """A crash during recovery is a crash like any other."""
     total = scene.live(scene.order()).moments["commit_after"]

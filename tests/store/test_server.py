@@ -84,18 +84,21 @@ def test_a_connection_that_breaks_before_the_commit_is_an_error_and_nothing_is_w
 def test_a_deadlock_is_resolved_by_running_once_more(server_store: Store, postgres_url: str, home: Path) -> None:
     first, second = asyncio.run(new_session(server_store)), asyncio.run(new_session(server_store))
     other = open_store(postgres_url, home)
-    meet = threading.Barrier(2)
+    meet, won = threading.Barrier(2), threading.Event()
     tries: list[str] = []
 
     def touch(order: tuple[str, str]) -> None:
         def unit(connection: Connection) -> None:
             tries.append(order[0])
+            if tries.count(order[0]) > 1:
+                assert won.wait(30), "the winner must get through once the loser has let go"
             connection.run("UPDATE sessions SET runs = runs + 1 WHERE id = ?", (order[0],))
             if tries.count(order[0]) == 1:
                 meet.wait()
             connection.run("UPDATE sessions SET runs = runs + 1 WHERE id = ?", (order[1],))
 
         (server_store if order[0] == first else other).database.write_now(unit)
+        won.set()
 
     threads = [threading.Thread(target=touch, args=(order,)) for order in ((first, second), (second, first))]
     for thread in threads:
@@ -103,5 +106,5 @@ def test_a_deadlock_is_resolved_by_running_once_more(server_store: Store, postgr
     for thread in threads:
         thread.join()
     assert [asyncio.run(server_store.sessions.get(session)).runs for session in (first, second)] == [2, 2]
-    assert len(tries) >= 3, "one more when the loser is back before the winner has woken, and they meet again"
+    assert len(tries) == 3
     other.close()

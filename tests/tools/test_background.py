@@ -15,9 +15,9 @@ from hermes_agent.store.blobs import BlobFolder
 from hermes_agent.tools.processes import ProcessLimits, ProcessTable
 from hermes_agent.tools.sandbox.direct import Direct
 from hermes_agent.tools.sandbox.identity import Life, end_group, is_alive, life_of
+from hermes_agent.tools.sandbox.keeper import Log
 from hermes_agent.tools.sandbox.output import OutputLimits
 from hermes_agent.types.tools import Spawned, ToolResult
-from tests.harness.rig import until
 from tests.tools.context import ENVIRONMENT, Context, appears, gone
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -132,11 +132,19 @@ def test_the_log_is_bounded_and_shows_the_latest(tmp_path: Path) -> None:
     assert result.ok
     assert result.text.endswith("\n199999\n200000\nend\n")
     assert "bytes passed by" in result.text
-    until(lambda: sum(file.stat().st_size for file in context.table.folder.glob("p1.log*")) <= 20_010)
+    assert sum(file.stat().st_size for file in context.table.folder.glob("p1.log*")) <= 20_010
+
+
+@pytest.mark.req("R14")
+def test_whatever_the_pieces_the_log_never_grows_beyond_its_limit(tmp_path: Path) -> None:
+    log = Log(str(tmp_path / "p1.log"), 20_000)
+    for size in (9_999, 9_999, 9_999, 1, 30_000, 9_998, 10_000):
+        log.write(b"x" * size)
+        assert sum(file.stat().st_size for file in tmp_path.glob("p1.log*") if file.suffix != ".at") <= 20_000
 
 
 def test_looking_again_and_again_misses_nothing_while_the_log_turns_over(tmp_path: Path) -> None:
-    limits = ProcessLimits(output=OutputLimits(shown=1 << 20, kept=160_000))
+    limits = ProcessLimits(output=OutputLimits(shown=1 << 20, kept=80_000))
     context = Context(tmp_path, limits=limits)
     command = "for n in $(seq 1 30); do seq -f 'ü%g' ${n}000 ${n}999; sleep 0.1; done"
 

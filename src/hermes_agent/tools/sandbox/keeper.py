@@ -31,7 +31,7 @@ class Log:
         """Append; what a full disk refuses is dropped, because the command must not stop for it."""
         try:
             while data:
-                written = os.write(self._file, data[: self._half])
+                written = os.write(self._file, data[: self._half - self._size])
                 self._size += written
                 data = data[written:]
                 if self._size >= self._half:
