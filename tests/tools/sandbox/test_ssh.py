@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from hermes_agent.config.settings import SandboxSettings
+from hermes_agent.tools.sandbox.base import Boundary
 from hermes_agent.tools.sandbox.ssh import Ssh
 from hermes_agent.types.errors import ConfigError
 from hermes_agent.types.tools import ToolResult
@@ -152,6 +153,15 @@ def running(mark: str) -> list[int]:
     return found
 
 
+def outlasting(mark: str) -> list[int]:
+    """Those still running after the time their end may take."""
+    for _ in range(200):
+        if not running(mark):
+            break
+        time.sleep(0.05)
+    return running(mark)
+
+
 @pytest.mark.req("R3")
 @pytest.mark.parametrize(
     "command",
@@ -162,14 +172,21 @@ def test_a_time_out_ends_the_processes_at_the_other_end(server: Server, tmp_path
     result = bench.run(command.replace("{}", mark) + "; true", timeout=0.8)
     assert result.error == "timeout"
 
-    async def ends() -> list[int]:
-        for _ in range(200):
-            if not running(mark):
-                break
-            await asyncio.sleep(0.05)
-        return running(mark)
+    assert outlasting(mark) == []
 
-    assert asyncio.run(ends()) == []
+
+@pytest.mark.req("R3")
+def test_a_connection_gone_before_the_shell_began_ends_the_command(server: Server, tmp_path: Path) -> None:
+    """Whoever is above the shell then is not the connection, and would live on for ever."""
+    mark, boundary = f"61.{uuid4().int}", Boundary(workspace=tmp_path, directory=tmp_path)
+    remote = server.sandbox().wrap(f"touch begun; sleep {mark}; true", boundary)[-1]
+    subprocess.run(["/bin/sh", "-c", f"(sleep 0.2; {remote}) &"], check=True)
+    for _ in range(200):
+        if (tmp_path / "begun").exists():
+            break
+        time.sleep(0.05)
+    assert (tmp_path / "begun").exists()
+    assert outlasting(mark) == []
 
 
 def test_a_stranger_in_the_place_of_the_host_is_refused(server: Server, tmp_path: Path) -> None:

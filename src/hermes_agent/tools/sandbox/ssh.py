@@ -48,7 +48,11 @@ end() {{
     test $signal = KILL || sleep 1
   done
 }}
-(while kill -0 $above 2>/dev/null || ps -p $above >/dev/null 2>&1; do sleep 0.5; done; end) >/dev/null 2>&1 &
+parent() {{ sed -n 's/^PPid:[^0-9]*//p' /proc/$1/status 2>/dev/null || ps -o ppid= -p $1; }}
+(
+  orphan=$(parent $( (sh -c 'sleep 0.2; echo $$; sleep 2' &) | head -n 1))
+  while test "$above" != $orphan && test "$(echo $(parent $$))" = "$above"; do sleep 0.5; done; end
+) >/dev/null 2>&1 &
 watcher=$!
 wait $child; code=$?
 kill $watcher 2>/dev/null
@@ -62,7 +66,8 @@ class Ssh:
     This machine is out of their reach, the other one and its network are not, so this does not count as confining: its
     account should hold nothing but the work. The workspace must be there under the same path, by a shared file system
     for example. A watcher there ends the command with everything it started when the connection goes away, which is how
-    a time-out reaches it.
+    a time-out reaches it. Gone before the shell began counts too: the process above it is then whoever takes orphans in,
+    and the watcher makes an orphan to learn who that is.
     """
 
     name = "ssh"
