@@ -66,8 +66,8 @@ class Ssh:
     This machine is out of their reach, the other one and its network are not, so this does not count as confining: its
     account should hold nothing but the work. The workspace must be there under the same path, by a shared file system
     for example. A watcher there ends the command with everything it started when the connection goes away, which is how
-    a time-out reaches it. Gone before the shell began counts too: the process above it is then whoever takes orphans in,
-    and the watcher makes an orphan to learn who that is.
+    a time-out reaches it. Gone before the shell began counts too: the process above it is then whoever takes orphans
+    in, and the watcher makes an orphan to learn who that is.
     """
 
     name = "ssh"
