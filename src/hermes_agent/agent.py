@@ -18,6 +18,7 @@ import msgspec
 from .app import App, Parts, build
 from .config.load import read_environment
 from .config.settings import Resume
+from .harness.advisors import HeuristicStore, StoreAdvisor
 from .harness.options import examine_options
 from .harness.verdict import CHECK, VERIFIER, Claim
 from .models.client import ModelClient
@@ -28,7 +29,7 @@ from .store.judging import Judgement, judge_and_learn
 from .store.runs import Run
 from .store.sessions import Session
 from .tools.tool import Tool, in_thread
-from .types.advice import Advice, Advisor, Failure, HeuristicStore, Moment, Ruling, Situation, Steer
+from .types.advice import Advice, Advisor, Failure, Situation
 from .types.base import Value
 from .types.errors import HermesError, UsageError
 from .types.ids import new_id
@@ -284,33 +285,6 @@ class Agent:
 
     async def _opened(self, session_id: str, title: str) -> Session:
         return await self.app.session(session_id, title=title, surface="library", workspace=self.workspace)
-
-
-class StoreAdvisor:
-    """Advice from a heuristic store: its answers become hints, its known failures are not retried."""
-
-    def __init__(self, store: HeuristicStore) -> None:
-        self._store = store
-
-    async def advise(self, situation: Situation) -> Advice:
-        return Advice(hints=tuple(self._store.query(situation)), family=situation.family)
-
-    async def resume(self, situation: Situation, version: int) -> None:
-        return None
-
-    def review(self, moment: Moment) -> Ruling:
-        return Ruling()
-
-    def weigh_retry(self, failure: Failure, situation: Situation) -> Ruling:
-        if self._store.is_known_failure(failure.tool, failure.error):
-            return Ruling(steer=Steer(reason="known to be futile here"))
-        return Ruling()
-
-    def repair(self, failure: Failure, situation: Situation) -> Ruling:
-        return Ruling()
-
-    async def learn(self, trace: Trace) -> None:
-        self._store.learn_from_trace(trace)
 
 
 class HermesHarness:

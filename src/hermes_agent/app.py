@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .config.load import Environment, load_settings
 from .config.settings import Learning, Settings, WebSettings
+from .harness.advisors import SilentAdvisor
 from .harness.calls import Calls
 from .harness.context_files import ContextFiles
 from .harness.eyes import ModelEyes
@@ -41,7 +42,7 @@ from .tools.registry import Registry
 from .tools.sandbox.base import Sandbox
 from .tools.sandbox.choose import choose
 from .tools.tool import Tool
-from .types.advice import Advisor, ContextSource, SilentAdvisor
+from .types.advice import Advisor, ContextSource
 from .types.base import Value
 from .types.errors import ConfigError, HermesError, UsageError
 from .types.plan import ActivePlan

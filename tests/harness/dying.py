@@ -7,9 +7,10 @@ import sys
 from collections.abc import Callable
 
 from hermes_agent.agent import Agent
+from hermes_agent.harness.advisors import SilentAdvisor
 from hermes_agent.models.providers.scripted import ScriptedModel
 from hermes_agent.tools.tool import Tool
-from hermes_agent.types.advice import Advice, SilentAdvisor, Situation
+from hermes_agent.types.advice import Advice, Situation
 from hermes_agent.types.trace import Trace
 from tests.harness.rig import call, calling, saying
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from hermes_agent.harness.advisors import SilentAdvisor
 from hermes_agent.tools.tool import Tool
-from hermes_agent.types.advice import Failure, Moment, Ruling, SilentAdvisor, Situation
+from hermes_agent.types.advice import Failure, Moment, Ruling, Situation
 from hermes_agent.types.errors import HermesError
 from hermes_agent.types.events import Decided
 from hermes_agent.types.trace import RunStatus

@@ -5,10 +5,11 @@ import asyncio
 import msgspec
 import pytest
 
+from hermes_agent.harness.advisors import SilentAdvisor
 from hermes_agent.store.lessons import Observation
 from hermes_agent.store.open import open_store
 from hermes_agent.tools.tool import Tool
-from hermes_agent.types.advice import Advice, SilentAdvisor, Situation
+from hermes_agent.types.advice import Advice, Situation
 from hermes_agent.types.errors import LeaseLost, UsageError
 from hermes_agent.types.events import (
     AdviceGiven,

@@ -2,8 +2,9 @@
 
 import pytest
 
+from hermes_agent.harness.advisors import SilentAdvisor
 from hermes_agent.models.providers.scripted import ScriptedModel
-from hermes_agent.types.advice import Advice, SilentAdvisor, Situation
+from hermes_agent.types.advice import Advice, Situation
 from hermes_agent.types.events import ModelCalled, RunStarted
 from hermes_agent.types.trace import Trace
 from tests.harness.rig import Rig, events, saying

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from hermes_agent.agent import Agent, RunResult
+from hermes_agent.harness.advisors import SilentAdvisor
 from hermes_agent.models.client import ModelAnswer, TextListener
 from hermes_agent.models.providers.scripted import ScriptedModel
 from hermes_agent.models.request import ModelRequest
 from hermes_agent.store.judging import Judgement
-from hermes_agent.types.advice import SilentAdvisor
 from hermes_agent.types.errors import NotFound, UsageError
 from hermes_agent.types.events import (
     AssistantMessage,

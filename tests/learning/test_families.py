@@ -12,8 +12,8 @@ from hermes_agent.learning.families import (
     learn_family,
     learned,
     unique_name,
-    vector_of,
 )
+from hermes_agent.skills.similarity import vector_of
 from hermes_agent.store.database import Connection
 from hermes_agent.store.families import LARGEST_CENTROID, Centroid, Family, clean_name, read_families
 from hermes_agent.store.heuristics import value_of

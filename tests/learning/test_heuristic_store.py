@@ -9,11 +9,12 @@ import yaml
 
 from hermes_agent import HermesHarness, Tool
 from hermes_agent.config.settings import LearningSettings
+from hermes_agent.harness.advisors import HeuristicStore
 from hermes_agent.learning.heuristics import LearnedHeuristics
 from hermes_agent.store.database import Connection
 from hermes_agent.store.heuristics import set_value
 from hermes_agent.store.open import Store
-from hermes_agent.types.advice import HeuristicStore, Situation
+from hermes_agent.types.advice import Situation
 from hermes_agent.types.tools import Label
 from hermes_agent.types.trace import CallStatus, RunStatus
 from tests.harness.rig import Witness, call, calling, saying

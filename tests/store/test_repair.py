@@ -19,6 +19,7 @@ RUNS = 12
 STEPS = 20
 EVENTS = RUNS * (STEPS + 3)
 TABLES = {
+    "background_work": 0,
     "budgets": 0,
     "cells": 0,
     "decisions": 0,
@@ -40,6 +41,9 @@ TABLES = {
     "runs": RUNS,
     "session_values": RUNS,
     "sessions": RUNS,
+    "skill_uses": 0,
+    "skill_versions": 0,
+    "skills": 0,
     "tool_calls": RUNS * STEPS,
     "watches": 0,
 }

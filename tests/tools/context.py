@@ -14,6 +14,7 @@ from hermes_agent.tools.sandbox.direct import Direct
 from hermes_agent.tools.tool import Tool, declared_tool
 from hermes_agent.types.tools import (
     Blobs,
+    Caller,
     Hit,
     Person,
     Processes,
@@ -192,6 +193,7 @@ class Context:
         self.workspace = folder / "workspace"
         self.workspace.mkdir(parents=True, exist_ok=True)
         self.idempotency_key = "key"
+        self.caller = Caller(run_id="run", session_id="session", surface="terminal")
         self.blobs: Blobs = BlobFolder(folder / "blobs")
         self.journal = Journal()
         self.table = ProcessTable(Direct(ENVIRONMENT), folder / "processes", self.blobs, self.workspace, limits)

@@ -182,6 +182,46 @@ class LearningSettings(Group, frozen=True, kw_only=True):
     probation: Count = 10
 
 
+class SkillSettings(Group, frozen=True, kw_only=True):
+    """Skills. After `creation_nudge_interval` steps with tools a background review looks for something worth keeping; 0
+    is never. `guard_agent_created` scans what agents write. `index_characters` bounds the list of skills in the prompt.
+    `project` reads `.hermes/skills` of the workspace; `team` is a shared folder or the address of a git repository.
+    `embeddings` names an embedding model (provider:model) for similarity; empty is lexical. `rate` is how fast the
+    moving success rate follows; `check_days` how often skills are tried on their test inputs, 0 is never."""
+
+    creation_nudge_interval: CountOrNone = 10
+    guard_agent_created: bool = True
+    index_characters: Annotated[int, msgspec.Meta(ge=200, le=20_000)] = 1500
+    project: bool = True
+    team: str = ""
+    embeddings: str = ""
+    rate: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.1
+    check_days: Amount = 7.0
+    archive_days: Amount = 90.0
+
+
+class MemorySettings(Group, frozen=True, kw_only=True):
+    """Memory. After `nudge_interval` messages of the user a background review looks for something to remember; 0 is
+    never. `provider` is the one external memory beside the built-in one; `address` and `options` are for it."""
+
+    nudge_interval: CountOrNone = 10
+    provider: str | tuple[str, ...] = ""
+    address: str = ""
+    options: dict[str, str] = {}
+
+
+class ReviewSettings(Group, frozen=True, kw_only=True):
+    """The background review: how many steps it may take, what one and all of a day may cost (0 is no limit), and a file
+    with another policy than the one that comes along."""
+
+    mode: Learning = Learning.ON
+    iterations: Count = 16
+    usd: Amount = 0.0
+    tokens: CountOrNone = 200_000
+    day_usd: Amount = 0.0
+    policy: str = ""
+
+
 class Settings(Group, frozen=True, kw_only=True):
     """The whole configuration."""
 
@@ -197,3 +237,6 @@ class Settings(Group, frozen=True, kw_only=True):
     prompt: PromptSettings = PromptSettings()
     retention: RetentionSettings = RetentionSettings()
     learning: LearningSettings = LearningSettings()
+    skills: SkillSettings = SkillSettings()
+    memory: MemorySettings = MemorySettings()
+    review: ReviewSettings = ReviewSettings()

@@ -14,6 +14,7 @@ from ..types.base import Value
 from ..types.events import AdviceGiven, AnyEvent, CallIntended
 from ..types.tools import (
     Blobs,
+    Caller,
     Conversations,
     Eyes,
     Outbox,
@@ -113,6 +114,12 @@ class CallContext:
     ) -> None:
         owned, services = scene.belongings, scene.belongings.services
         self.workspace = scene.workspace
+        self.caller = Caller(
+            run_id=scene.run_id,
+            session_id=scene.session_id,
+            surface=scene.situation.surface,
+            tainted=bool(scene.provenance.untrusted),
+        )
         self.idempotency_key = f"{scene.run_id}:{call.id}"
         self.values = owned.values
         self.person: Person = scene.approver

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..types.base import Value
-from ..types.events import AnyEvent, AssistantMessage, CallFinished, UserMessage
+from ..types.events import AnyEvent, AssistantMessage, CallFinished, Fragment, UserMessage
 from ..types.text import one_line, visible
 from ..types.tools import Capability, Effect, Label, ToolSpec
 
@@ -95,8 +95,18 @@ class Provenance:
                 self._paths.update((call.id, call.arguments) for call in calls)
             case CallFinished():
                 self._finished(event)
+            case Fragment(labels=labels) if labels:
+                self._told(event)
             case _:
                 return
+
+    def _told(self, event: Fragment) -> None:
+        labels = frozenset(event.labels)
+        source = Source(call_id="", tool=event.source, origin=event.origin, text=event.text, labels=labels)
+        if Label.UNTRUSTED in labels:
+            self.untrusted.append(source)
+        if Label.PRIVATE in labels:
+            self.private.append(source)
 
     def _finished(self, event: CallFinished) -> None:
         arguments = self._paths.pop(event.call_id, {})

@@ -1,4 +1,4 @@
-"""The seams through which learning, skills and memory reach the harness, with defaults that do nothing."""
+"""The seams through which learning, skills and memory reach the harness."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from .base import Value
 from .plan import ActivePlan
-from .tools import Effect, ToolCall
+from .tools import Effect, Label, ToolCall
 from .trace import AdviceItem, Trace
 
 
@@ -98,16 +98,6 @@ class Advisor(Protocol):
         """After every run, also a failed one."""
 
 
-class HeuristicStore(Protocol):
-    """Learned heuristics as the library's users see them."""
-
-    def query(self, situation: Situation | str) -> Sequence[str]: ...
-
-    def learn_from_trace(self, trace: Trace) -> None: ...
-
-    def is_known_failure(self, step: str, error: str) -> bool: ...
-
-
 class Section(Value, frozen=True, kw_only=True):
     """A named part of the system prompt."""
 
@@ -122,31 +112,27 @@ class SessionView(Value, frozen=True, kw_only=True):
     workspace: str
     surface: str
     model: str
+    request: str = ""
+
+
+class Told(Value, frozen=True, kw_only=True):
+    """What a source says behind the message that began a run: stays in the transcript, never enters the prefix. Text
+    with a label is fenced as background by whoever says it. `family` is the family of tasks it names, if it does."""
+
+    source: str
+    text: str
+    labels: frozenset[Label] = frozenset()
+    origin: str = ""
+    family: str = ""
+
+
+class TurnSource(Protocol):
+    """Has something to say to single requests, such as a skill that the request invokes or what memory recalls."""
+
+    async def told(self, session: SessionView) -> Sequence[Told]: ...
 
 
 class ContextSource(Protocol):
     """Contributes sections to the frozen prefix, once per epoch."""
 
     async def sections(self, session: SessionView) -> Sequence[Section]: ...
-
-
-class SilentAdvisor:
-    """Knows nothing and allows everything: the harness without learning."""
-
-    async def advise(self, situation: Situation) -> Advice:
-        return Advice()
-
-    async def resume(self, situation: Situation, version: int) -> None:
-        return None
-
-    def review(self, moment: Moment) -> Ruling:
-        return Ruling()
-
-    def weigh_retry(self, failure: Failure, situation: Situation) -> Ruling:
-        return Ruling()
-
-    def repair(self, failure: Failure, situation: Situation) -> Ruling:
-        return Ruling()
-
-    async def learn(self, trace: Trace) -> None:
-        return None

@@ -64,10 +64,13 @@ class UserMessage(Event, frozen=True, kw_only=True, tag="user_message"):
 
 
 class Fragment(Event, frozen=True, kw_only=True, tag="fragment"):
-    """A tail fragment: advice, plan or notice of this turn. Stays in the transcript once sent."""
+    """A tail fragment: advice, plan or notice of this turn. Stays in the transcript once sent. `labels` say what is
+    known about a text that came from elsewhere, `origin` from where."""
 
     source: str
     text: str
+    labels: tuple[Label, ...] = ()
+    origin: str = ""
 
 
 class Compacted(Event, frozen=True, kw_only=True, tag="compacted"):

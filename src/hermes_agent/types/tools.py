@@ -280,8 +280,21 @@ class Workshop(Protocol):
     async def list(self) -> ToolResult: ...
 
 
+class Caller(Value, frozen=True, kw_only=True):
+    """In whose run a call is made. `surface` is where the run came from, "review" for a background review; `tainted`
+    says that a stranger's text is in the conversation."""
+
+    run_id: str
+    session_id: str
+    surface: str = ""
+    tainted: bool = False
+
+
 class ToolContext(Protocol):
     """What a running tool may use. A function gets it by having a parameter named `context`."""
+
+    @property
+    def caller(self) -> Caller: ...
 
     @property
     def workspace(self) -> Path: ...

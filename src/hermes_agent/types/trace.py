@@ -36,7 +36,8 @@ class Outcome(Value, frozen=True, kw_only=True):
 
 class AdviceItem(Value, frozen=True, kw_only=True):
     """One learned thing that could act, and whether the coin let it. `propensity` is the chance of what happened, so
-    that replay can weigh it. `call_id` is the call it was about; empty when it was about the whole request."""
+    that replay can weigh it. `call_id` is the call it was about; empty when it was about the whole request. `subject`
+    is the skill that a recommendation names."""
 
     id: str
     text: str
@@ -44,6 +45,7 @@ class AdviceItem(Value, frozen=True, kw_only=True):
     propensity: float = 1.0
     kind: str = ""
     call_id: str = ""
+    subject: str = ""
 
 
 class CallStatus(StrEnum):

@@ -1,0 +1,1 @@
+"""What is remembered about the user and the work, between sessions."""
