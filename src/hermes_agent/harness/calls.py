@@ -28,6 +28,7 @@ from ..types.errors import HermesError, PermissionRefused
 from ..types.events import AdviceGiven, AnyEvent, CallFinished, CallIntended, Decided, Fragment
 from ..types.tools import Capability, Effect, Label, ToolCall, ToolResult, ToolSpec
 from ..types.trace import CallStatus
+from .advisors import SilentAdvisor
 from .limits import Choice, FailedCall, backoff, decide
 from .permits import Permits
 from .scene import CallContext, CallScene, Record
@@ -58,6 +59,17 @@ class Wish(Value, frozen=True, kw_only=True):
         return next((name for name in self.spec.needs if name not in scene.state.succeeded), "")
 
 
+class Restriction(Value, frozen=True, kw_only=True):
+    """The only tools that may be called, whatever the model was shown, and the rule that says so."""
+
+    tools: frozenset[str]
+    rule: str
+
+    def refusal(self, tool: str) -> str:
+        """The tool and the rule, for the model."""
+        return f"{tool} is refused: {self.rule} (allowed: {', '.join(sorted(self.tools))})"
+
+
 class Calls:
     """Examines and runs calls. Nothing a tool does or raises gets past it except as a result."""
 
@@ -69,6 +81,7 @@ class Calls:
         redactor: Redactor,
         limits: LimitSettings,
         rng: random.Random | None = None,
+        only: Restriction | None = None,
     ) -> None:
         self.registry = registry
         self.permits = permits
@@ -76,6 +89,11 @@ class Calls:
         self.redactor = redactor
         self._limits = limits
         self._rng = rng or random.Random()
+        self._only = only
+
+    def restricted(self, only: Restriction) -> Calls:
+        """The same desk for calls to these tools alone, without advice."""
+        return Calls(self.registry, self.permits, SilentAdvisor(), self.redactor, self._limits, self._rng, only)
 
     def examine(self, call: ToolCall, scene: CallScene) -> Wish | CallFinished:
         """The call as something that can be run, or the result that says why not. Has no effect; what learning said
@@ -83,6 +101,8 @@ class Calls:
         if call.problem:
             return _refused(call, CallStatus.ERROR, "bad_arguments", call.problem)
         call = call.meant()
+        if self._only is not None and call.name not in self._only.tools:
+            return _refused(call, CallStatus.REFUSED, "not_permitted", self._only.refusal(call.name))
         spec = self.registry.spec(call.name)
         if spec is None:
             return _refused(call, CallStatus.ERROR, "unknown_tool", self._unknown(call.name))

@@ -112,7 +112,7 @@ def _apart(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
         if isinstance(message, CallFinished) and Label.UNTRUSTED in message.labels:
             strangers.append(message)
             own.append(msgspec.structs.replace(message, text=_LEFT_OUT))
-        elif isinstance(message, Fragment) and message.source == _ASIDE_SOURCE:
+        elif isinstance(message, Fragment) and (message.source == _ASIDE_SOURCE or Label.UNTRUSTED in message.labels):
             strangers.append(message)
         else:
             own.append(message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,11 +18,12 @@ from ..store.runs import Run
 from ..store.sessions import Session
 from ..tools.processes import ProcessTable
 from ..tools.sandbox.base import Sandbox
-from ..types.advice import Advice, Advisor, Failure, Situation
+from ..types.advice import Advice, Advisor, Failure, Situation, TurnSource
 from ..types.events import Compacted, RunFinished
 from ..types.plan import ActivePlan
-from ..types.sinks import EventSink
-from .calls import Calls
+from ..types.sinks import EventSink, NoSink
+from .advisors import SilentAdvisor
+from .calls import Calls, Restriction
 from .compaction import conversation
 from .metering import Allowance
 from .prompt import PromptBuilder
@@ -59,6 +61,7 @@ class Harness:
         self.redactor = calls.redactor
         self.services: Lending = lend_nothing
         self.verifiers = Verifiers()
+        self.turn_sources: Sequence[TurnSource] = ()
         self._sandbox = sandbox
         self._told: dict[str, tuple[int, Transcript, Provenance]] = {}
         self._resources: dict[str, SessionResources] = {}
@@ -110,6 +113,34 @@ class Harness:
     def keep(self, session_id: str, ordinal: int, record: RunRecord) -> None:
         """Remember a conversation for the session's next turn."""
         self._told[session_id] = (ordinal, record.transcript, record.provenance)
+
+    def conversation(self, session_id: str) -> tuple[Transcript, Provenance] | None:
+        """A copy of the conversation as it stood after the session's last turn; None when this harness did not drive
+        it. Whoever goes on with the copy does not touch the original."""
+        if session_id not in self._told:
+            return None
+        _, transcript, provenance = self._told[session_id]
+        return Transcript(list(transcript), transcript.image), provenance.copied()
+
+    def begin_with(self, session_id: str, transcript: Transcript, provenance: Provenance) -> None:
+        """Let the first run of a new session see a conversation that was held elsewhere."""
+        self._told[session_id] = (0, transcript, provenance)
+
+    def restricted(self, only: Restriction, limits: LimitSettings, allowance: Allowance) -> Harness:
+        """A harness on the same model that may use these tools alone, hears no advice and is watched by nobody."""
+        quiet = Harness(
+            self.store,
+            self.router,
+            self.calls.restricted(only),
+            self.prompt,
+            SilentAdvisor(),
+            NoSink(),
+            limits,
+            self._sandbox,
+        )
+        quiet.allowance = allowance
+        quiet.services = self.services
+        return quiet
 
     def resources(self, session_id: str) -> SessionResources:
         """What is open for a session in this process."""

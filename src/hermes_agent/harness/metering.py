@@ -109,7 +109,8 @@ class RunMeter:
 
 
 class Allowance:
-    """What requests may cost and how hard the model should think: the same for all runs of a harness."""
+    """What requests may cost and how hard the model should think: the same for all runs of a harness. What is spent
+    from a `purse` of its own does not count for the others' day."""
 
     def __init__(
         self,
@@ -118,10 +119,12 @@ class Allowance:
         max_tokens: int = 0,
         effort: Effort | None = None,
         clock: Callable[[], float] = time.time,
+        purse: str = "",
     ) -> None:
         self._budgets = budgets
         self._facts = facts
         self._clock = clock
+        self._purse = purse
         self._windows: dict[str, int] = {}
         self.max_tokens = max_tokens
         self.effort = effort
@@ -144,7 +147,7 @@ class Allowance:
     def meter(self, store: Budgets, run_id: str, session_id: str) -> RunMeter:
         """The meter of one run."""
         self._windows.clear()
-        day = time.strftime("%Y-%m-%d", time.localtime(self._clock()))
+        day = self._purse + time.strftime("%Y-%m-%d", time.localtime(self._clock()))
         return RunMeter(store, accounts_for(self._budgets, run_id, session_id, day), self._facts, self._clock)
 
 

@@ -41,6 +41,7 @@ from .recovery import examined_again, settle_after_crash
 from .scene import Belongings, CallScene
 from .signals import Interrupted, Signals
 from .state import RunState
+from .telling import tell
 from .verdict import Verdict, last_answer, verdict, wants_verdict
 
 if TYPE_CHECKING:
@@ -184,6 +185,7 @@ class Turn:
                 return await self._finish_with_verdict(said)
         else:
             await self.commit(self.harness.allowance.effort_notes(self.run.model))
+            await tell(self)
             await take_advice(self)
         while True:
             await self._take_steering()
@@ -199,18 +201,20 @@ class Turn:
                     f"the same call failed {self.state.failures()} times", remedy="raise limits.same_failure"
                 )
 
-    def _view(self) -> SessionView:
+    def view(self) -> SessionView:
+        """The session as sources of context see it."""
         return SessionView(
             session_id=self.session.id,
             workspace=self.session.workspace,
             surface=self.session.surface,
             model=self.run.model,
+            request=self.state.request,
         )
 
     async def _freeze_prefix(self, resumed: bool) -> None:
         begun = any(isinstance(entry.event, PrefixFrozen) for entry in self.record.events)
         last_used = self.session.updated_at
-        self._frozen = await self.harness.prompt.prefix(self._view(), last_used=last_used, resuming=resumed and begun)
+        self._frozen = await self.harness.prompt.prefix(self.view(), last_used=last_used, resuming=resumed and begun)
         if self._frozen.reason or not begun:
             await self.commit([self._frozen.event(), *self._announced_tools()])
 
@@ -225,7 +229,7 @@ class Turn:
 
     async def begin_epoch(self, reason: str, because: Sequence[AnyEvent]) -> None:
         """Freeze a new prefix, and journal it with the events that are the reason."""
-        self._frozen = await self.harness.prompt.renew(self._view(), reason)
+        self._frozen = await self.harness.prompt.renew(self.view(), reason)
         await self.commit([*because, self._frozen.event()])
         self.record.flush()
 

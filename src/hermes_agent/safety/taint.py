@@ -86,6 +86,14 @@ class Provenance:
         self._paths: dict[str, dict[str, Any]] = {}
         self.foreign_files: set[str] = set()
 
+    def copied(self) -> Provenance:
+        """The same history, to go on from elsewhere."""
+        other = Provenance()
+        other._said, other._own = list(self._said), list(self._own)
+        other.untrusted, other.private = list(self.untrusted), list(self.private)
+        other._paths, other.foreign_files = dict(self._paths), set(self.foreign_files)
+        return other
+
     def apply(self, event: AnyEvent) -> None:
         """Take one more event into account."""
         match event:
