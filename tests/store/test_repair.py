@@ -52,7 +52,7 @@ Journal = dict[str, list[Recorded]]
 
 def said(number: int, step: int) -> AssistantMessage:
     calls = (ToolCall(id=f"c{step}", name="read_file", arguments={"path": f"{number}/{step}"}),)
-    return AssistantMessage(text=f"word{number}x{step} " + "filler " * 40, calls=calls)
+    return AssistantMessage(text=f"word{number}x{step} " + "filler " * 120, calls=calls)
 
 
 def filled(home: Path) -> Journal:

@@ -14,10 +14,16 @@ from hermes_agent.store.backends.sqlite import Sqlite
 from hermes_agent.store.database import Backend, Database
 from hermes_agent.store.open import Store, open_store
 from hermes_agent.types.errors import StoreTooNew
+from hermes_agent.types.events import InboxMode
 from hermes_agent.types.trace import RunStatus
-from tests.store.samples import SAMPLES, begun, race
+from tests.store.samples import SAMPLES, race
 
 FUTURE = schema.Migration(number=9999, name="9999_future", sql="CREATE TABLE tomorrow (id BIGINT)")
+
+OLD_SESSION = (
+    "INSERT INTO sessions (id, owner, agent, surface, workspace, title, created_at, updated_at)"
+    " VALUES ('s1', 'local', 'hermes', 'terminal', '/tmp', 'a task', 1, 1)"
+)
 
 
 def backend(url: str, home: Path, migrations: tuple[schema.Migration, ...]) -> Backend:
@@ -33,10 +39,18 @@ def make_old(url: str, home: Path) -> tuple[str, str]:
     database = Database(backend(url, home, known(url)[:1]))
     assert list(database.open()) == []
     old = Store(database, home, "local", 15.0)
-    run = asyncio.run(begun(old))
-    asyncio.run(old.journal.append(run.id, 1, SAMPLES[:13]))
+
+    async def begin() -> tuple[str, str]:
+        await database.write(lambda connection: connection.run(OLD_SESSION))
+        await old.inbox.put("s1", "hello", InboxMode.QUEUE)
+        run = await old.runs.begin("s1", "me", "scripted")
+        assert run is not None
+        await old.journal.append(run.id, 1, SAMPLES[:13])
+        return run.id, run.session_id
+
+    began = asyncio.run(begin())
     old.close()
-    return run.id, run.session_id
+    return began
 
 
 @pytest.mark.req("R2")

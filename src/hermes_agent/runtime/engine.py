@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
+from ..harness.harness import Harness
 from ..safety.approvals import Approver
+from ..store.runs import Run
 from ..store.sessions import Session
 from ..types.base import Value
 from ..types.events import InboxMode, RunFinished
@@ -20,6 +22,15 @@ class Finished(Value, frozen=True, kw_only=True):
     session_id: str
     result: RunFinished
     resumed: bool = False
+
+
+class Ended(Value, frozen=True, kw_only=True):
+    """A run whose answer was delivered, with the harness that drove it: what background work begins from."""
+
+    run: Run
+    session: Session
+    harness: Harness
+    finished: Finished
 
 
 class Engine(Protocol):

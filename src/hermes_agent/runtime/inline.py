@@ -25,7 +25,7 @@ from ..types.events import (
 )
 from ..types.tools import ProcessIdentity
 from ..types.trace import Outcome, RunStatus
-from .engine import Deliver, Finished
+from .engine import Deliver, Ended, Finished
 from .lease import Heartbeat
 
 HarnessFor = Callable[[str, dict[str, Any]], Harness]
@@ -35,7 +35,8 @@ _POLL_MOST = 0.5
 
 
 class InlineEngine:
-    """Drives sessions on this process's event loop."""
+    """Drives sessions on this process's event loop. `after` hears of every run whose answer was delivered, and must not
+    wait: what it begins is its own business."""
 
     def __init__(self, store: Store, harness_for: HarnessFor, agent: str, heartbeat: Heartbeat) -> None:
         self._store = store
@@ -44,6 +45,7 @@ class InlineEngine:
         self._heartbeat = heartbeat
         self._holder = msgspec.json.encode(own_identity()).decode()
         self._driving: dict[str, Signals] = {}
+        self.after: Callable[[Ended], None] = lambda ended: None
 
     async def submit(
         self, session: Session, text: str, mode: InboxMode = InboxMode.QUEUE, options: dict[str, Any] | None = None
@@ -166,6 +168,7 @@ class InlineEngine:
             del self._driving[session.id]
         finished = Finished(run_id=run.id, session_id=session.id, result=result, resumed=run.epoch > 1)
         await self._deliver(run, session, finished, deliver)
+        self.after(Ended(run=run, session=session, harness=harness, finished=finished))
         return finished
 
     async def _harness(self, run: Run, options: dict[str, Any]) -> Harness | None:

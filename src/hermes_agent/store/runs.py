@@ -175,7 +175,8 @@ class Runs:
             if run_id == "last":
                 return connection.run(
                     f"SELECT {_COLUMNS} FROM runs WHERE session_id IN"
-                    " (SELECT id FROM sessions WHERE deleted_at IS NULL) ORDER BY started_at DESC, id DESC LIMIT 1"
+                    " (SELECT id FROM sessions WHERE deleted_at IS NULL AND parent = '')"
+                    " ORDER BY started_at DESC, id DESC LIMIT 1"
                 )
             if not is_part(run_id):
                 return []

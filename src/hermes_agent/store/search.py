@@ -42,10 +42,12 @@ def said(event: AnyEvent) -> tuple[str, str]:
 
 
 def index_run(connection: Connection, backend: Backend, run_id: str, session_id: str) -> None:
-    """Take the messages of a run that are not in the index yet into it.
+    """Take the messages of a run that are not in the index yet into it. What was said beside a session is not found.
 
     A damaged entry is left out here: finishing a run must not fail because of an old line; reading it says so.
     """
+    if connection.run("SELECT 1 FROM sessions WHERE id = ? AND parent <> ''", (session_id,)):
+        return
     rows = connection.run(
         "SELECT e.seq, e.kind, e.version, e.payload, e.crc FROM events e JOIN runs r ON r.id = e.run_id"
         f" WHERE e.run_id = ? AND e.seq > r.indexed AND e.kind IN ({_KINDS}) ORDER BY e.seq",
@@ -65,7 +67,10 @@ def index_run(connection: Connection, backend: Backend, run_id: str, session_id:
 
 def unindexed(connection: Connection) -> list[Row]:
     """The open runs (run, session) that said something since they were last indexed."""
-    return connection.run("SELECT id, session_id FROM runs WHERE status = 'open' AND indexed < seq")
+    return connection.run(
+        "SELECT r.id, r.session_id FROM runs r JOIN sessions s ON s.id = r.session_id"
+        " WHERE r.status = 'open' AND r.indexed < r.seq AND s.parent = ''"
+    )
 
 
 def search_words(query: str) -> Sequence[str]:

@@ -19,7 +19,15 @@ from .search import index_run, said, search_words, unindexed
 _COLUMNS = "id, agent, surface, workspace, title, runs, created_at, updated_at"
 _SNIPPET = 120
 _UNNAME_FAMILIES = "UPDATE families SET name = id WHERE named_by = 'text' AND founded_by = ?"
-_ERASED_BY_SESSION = ("inbox", "outbox", "session_values", "prefix_epochs", "decisions")
+_ERASED_BY_SESSION = (
+    "inbox",
+    "outbox",
+    "session_values",
+    "prefix_epochs",
+    "decisions",
+    "skill_uses",
+    "background_work",
+)
 
 
 class Session(Value, frozen=True, kw_only=True):
@@ -52,8 +60,9 @@ class Sessions:
         self._database = database
         self._owner = owner
 
-    async def create(self, *, agent: str, surface: str, workspace: str, title: str) -> Session:
-        """A new session; its title is one line."""
+    async def create(self, *, agent: str, surface: str, workspace: str, title: str, parent: str = "") -> Session:
+        """A new session; its title is one line. One with a `parent` works beside that session: it is not listed, not
+        searched, and erased with it."""
         session_id = new_id()
         title = one_line(clean(title), 80)
         workspace = plain(workspace)
@@ -61,9 +70,9 @@ class Sessions:
         def unit(connection: Connection) -> Session:
             now = connection.now()
             connection.run(
-                "INSERT INTO sessions (id, owner, agent, surface, workspace, title, created_at, updated_at)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (session_id, self._owner, agent, surface, workspace, title, now, now),
+                "INSERT INTO sessions (id, owner, agent, surface, workspace, title, parent, created_at, updated_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (session_id, self._owner, agent, surface, workspace, title, parent, now, now),
             )
             return Session(
                 id=session_id,
@@ -84,7 +93,7 @@ class Sessions:
         def unit(connection: Connection) -> Sequence[Row]:
             if session_id == "last":
                 return connection.run(
-                    f"SELECT {_COLUMNS} FROM sessions WHERE deleted_at IS NULL"
+                    f"SELECT {_COLUMNS} FROM sessions WHERE deleted_at IS NULL AND parent = ''"
                     " ORDER BY updated_at DESC, id DESC LIMIT 1"
                 )
             if not is_part(session_id):
@@ -101,7 +110,8 @@ class Sessions:
 
         def unit(connection: Connection) -> list[Session]:
             rows = connection.run(
-                f"SELECT {_COLUMNS} FROM sessions WHERE deleted_at IS NULL ORDER BY updated_at DESC, id DESC LIMIT ?",
+                f"SELECT {_COLUMNS} FROM sessions WHERE deleted_at IS NULL AND parent = ''"
+                " ORDER BY updated_at DESC, id DESC LIMIT ?",
                 (max(0, limit),),
             )
             return [_session(row) for row in rows]
@@ -169,6 +179,10 @@ class Sessions:
             " epoch = epoch + 1, lease_until = 0 WHERE session_id = ?",
             (session_id,),
         )
+        for (child,) in connection.run(
+            "SELECT id FROM sessions WHERE parent = ? AND deleted_at IS NULL", (session_id,)
+        ):
+            self._erase(connection, child)
         connection.run("DELETE FROM events WHERE run_id IN (SELECT id FROM runs WHERE session_id = ?)", (session_id,))
         for table in _ERASED_BY_SESSION:
             connection.run(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))
@@ -192,8 +206,9 @@ class Sessions:
 
         def unit(connection: Connection) -> list[Session]:
             rows = connection.run(
-                f"SELECT {_COLUMNS} FROM sessions s WHERE deleted_at IS NULL AND updated_at < ? AND NOT EXISTS"
-                " (SELECT 1 FROM runs r WHERE r.session_id = s.id AND r.status = 'open') ORDER BY updated_at",
+                f"SELECT {_COLUMNS} FROM sessions s WHERE deleted_at IS NULL AND parent = '' AND updated_at < ?"
+                " AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.session_id = s.id AND r.status = 'open')"
+                " ORDER BY updated_at",
                 (cutoff,),
             )
             return [_session(row) for row in rows]

@@ -95,11 +95,13 @@ class UsageReport:
             if by is UsageBy.DAY:
                 return self._by_day(connection, since, prefixes)
             titles: dict[str, str] = {}
+            parents: dict[str, str] = {}
             if by is UsageBy.SESSION:
+                parents = dict(connection.run("SELECT id, parent FROM sessions WHERE parent <> ''"))
                 titles = dict(connection.run("SELECT id, title FROM sessions WHERE deleted_at IS NULL"))
             parts: dict[tuple[str, str, str], list[Used]] = {}
             for row in connection.run(_SUMS, (since, _EVER)):
-                parts.setdefault((_key(by, row), row[1], row[2]), []).append(_used(row, prefixes))
+                parts.setdefault((_key(by, row, parents), row[1], row[2]), []).append(_used(row, prefixes))
             return _listed(parts, titles)
 
         return await self._database.read(unit)
@@ -120,10 +122,11 @@ class UsageReport:
         return dt.datetime.combine(day, dt.time(), self._timezone).timestamp()
 
 
-def _key(by: UsageBy, row: Row) -> str:
+def _key(by: UsageBy, row: Row, parents: dict[str, str]) -> str:
+    """What a sum is listed under. What was spent beside a session counts for that session."""
     session, provider, model = row[:3]
     if by is UsageBy.SESSION:
-        return str(session)
+        return str(parents.get(session, session))
     return f"{provider}:{model}" if by is UsageBy.MODEL else str(provider)
 
 

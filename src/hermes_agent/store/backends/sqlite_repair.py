@@ -110,7 +110,8 @@ def _transplant(engine: Sqlite, damaged: Path, donor: Path, kind: str) -> None:
 
     The numbers of the tables' root pages depend on the schema alone: one way in a database as it was made, another in
     one that was vacuumed. Where the list itself goes on behind its first page depends on the data, for a vacuum writes
-    the views last; so it is written anew, behind everything else.
+    the views last; so it is written anew, behind everything else. What lay behind the end of a file that was cut off is
+    not listed.
     """
     made = type(engine)(donor)
     made.prepare()
@@ -119,7 +120,7 @@ def _transplant(engine: Sqlite, damaged: Path, donor: Path, kind: str) -> None:
             connection.execute("VACUUM")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("PRAGMA journal_mode=DELETE")
-        listed = connection.execute("SELECT * FROM sqlite_master WHERE rootpage > 0").fetchall()
+        listed = connection.execute("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master").fetchall()
     with donor.open("rb") as file:
         header = bytearray(file.read(100))
     size = int.from_bytes(header[16:18], "big")
@@ -132,7 +133,8 @@ def _transplant(engine: Sqlite, damaged: Path, donor: Path, kind: str) -> None:
         file.truncate(max(pages, 1) * size)
     with contextlib.closing(sqlite3.connect(damaged)) as connection:
         connection.execute("PRAGMA writable_schema=ON")
-        connection.executemany("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", listed)
+        found = [entry for entry in listed if 0 < entry[3] <= pages]
+        connection.executemany("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", found)
         connection.commit()
 
 

@@ -1,5 +1,9 @@
 -- Skills: what is known about each beside its Markdown, every version of it, and every use.
 
+-- A session that works beside another one, such as a background review: found through it, and erased with it.
+ALTER TABLE sessions ADD COLUMN parent TEXT NOT NULL DEFAULT '';
+CREATE INDEX sessions_by_parent ON sessions (parent) WHERE parent <> '';
+
 CREATE TABLE skills (
     id TEXT PRIMARY KEY,
     owner TEXT NOT NULL,
