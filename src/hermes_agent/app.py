@@ -28,6 +28,8 @@ from .models.facts import facts_for, resolve
 from .models.meter import Meter
 from .models.router import Router
 from .observability.sinks import Fanout, LogFile
+from .runtime.background import Background
+from .runtime.engine import Ended
 from .runtime.housekeeping import tidy
 from .runtime.inline import InlineEngine
 from .runtime.lease import Heartbeat
@@ -50,6 +52,8 @@ from .types.sinks import EventSink
 from .types.tools import Blobs, Person, Processes, WebAccess, Workshop
 
 if TYPE_CHECKING:
+    from .runtime.growth import Growth
+    from .runtime.knowledge import Knowledge
     from .tools.workshop.workshop import SelfWritten
 
 _PICTURES = {
@@ -60,6 +64,7 @@ _PICTURES = {
     ".webp": "image/webp",
 }
 _LARGEST_PICTURE = 10_000_000
+_KNOWLEDGE = ("learning", "skills", "memory")
 
 
 class Parts(Value, frozen=True, kw_only=True):
@@ -94,9 +99,12 @@ class App:
             for broken in self.written.refresh():
                 self.log.note("tool_left_out", reason=broken)
         self.verifiers = Verifiers()
+        self.knowledge = self._knowledge()
         self._harnesses: dict[tuple[str, str], Harness] = {}
-        beat, lease = settings.runtime.heartbeat, settings.store.lease_seconds
-        self.engine = InlineEngine(store, self.harness_for, parts.agent, Heartbeat(store.runs, beat, lease))
+        self._heartbeat = Heartbeat(store.runs, settings.runtime.heartbeat, settings.store.lease_seconds)
+        self.background = Background(self._failed_behind)
+        self.engine = InlineEngine(store, self.harness_for, parts.agent, self._heartbeat)
+        self.engine.after = self._after
 
     @cached_property
     def written(self) -> SelfWritten:
@@ -104,6 +112,45 @@ class App:
         from .tools.workshop.workshop import SelfWritten
 
         return SelfWritten(self._tools_folder, self.registry, reasons_against_tool)
+
+    def _knowledge(self) -> Knowledge | None:
+        """Skills and memory, where they are part of this installation and the product's own tools are wanted."""
+        if not self.parts.builtin_tools or any(find_spec(f"{__package__}.{name}") is None for name in _KNOWLEDGE):
+            return None
+        from .runtime.knowledge import Knowledge
+
+        known = Knowledge(self.environment, self.settings, self.store, self.redactor, self._noticed, self._tool_names)
+        self.registry.add(known.entries())
+        return known
+
+    def _tool_names(self) -> frozenset[str]:
+        return frozenset(spec.name for spec in self.registry.specs())
+
+    @cached_property
+    def growth(self) -> Growth | None:
+        """What looks back after runs; None without skills and memory."""
+        if self.knowledge is None:
+            return None
+        from .runtime.growth import Growth
+        from .runtime.quiet import QuietRuns
+
+        quiet = QuietRuns(self.store, self.parts.agent, self._heartbeat)
+        return Growth(
+            self.store,
+            self.settings,
+            self.knowledge,
+            quiet,
+            self.background,
+            lambda name: facts_for(name, self.environment.home),
+            time.time,
+        )
+
+    def _after(self, ended: Ended) -> None:
+        if self.growth is not None:
+            self.growth.after(ended)
+
+    def _failed_behind(self, name: str, error: BaseException) -> None:
+        self.log.note("background_failed", work=name, reason=self.redactor.redact(f"{type(error).__name__}: {error}"))
 
     @cached_property
     def advisor(self) -> Advisor:
@@ -114,7 +161,16 @@ class App:
             return SilentAdvisor()
         from .learning.advisor import LearnedAdvisor
 
-        return LearnedAdvisor(self.store, self.settings.learning, self._noticed)
+        if self.knowledge is None:
+            return LearnedAdvisor(self.store, self.settings.learning, self._noticed)
+        from .learning.offering import LibraryOffers
+        from .learning.refine import Refining
+
+        known = self.knowledge
+        offers = LibraryOffers(known.library, known.circumstances)
+        advisor = LearnedAdvisor(self.store, self.settings.learning, self._noticed, offers)
+        advisor.after_learning = Refining(self.store, known.library, known.editing, self.settings.skills).learned
+        return advisor
 
     def _noticed(self, text: str) -> None:
         """Tell whoever watches, and the log."""
@@ -188,7 +244,11 @@ class App:
             PromptBuilder(
                 self.store.prefixes,
                 self.registry,
-                (ContextFiles(self.environment.home, self.environment.user_home, self._noticed), *self.parts.sources),
+                (
+                    ContextFiles(self.environment.home, self.environment.user_home, self._noticed),
+                    *(self.knowledge.context_sources() if self.knowledge else ()),
+                    *self.parts.sources,
+                ),
                 settings.prompt,
                 time.time,
             ),
@@ -199,6 +259,7 @@ class App:
         )
         harness.services = partial(self._lend, harness.router)
         harness.verifiers = self.verifiers
+        harness.turn_sources = self.knowledge.turn_sources() if self.knowledge else ()
         harness.allowance = Allowance(
             settings.budgets,
             lambda name: facts_for(name, self.environment.home),
@@ -252,13 +313,16 @@ class App:
         return kept
 
     async def close(self) -> None:
-        """Tidy, stop threads and close the store. Runs under way stay resumable."""
+        """Finish background work, tidy, stop threads and close the store. Runs under way stay resumable."""
+        await self.background.join()
         tidied = await tidy(self.store, self.settings.retention.days, time.time())
         if tidied:
             self.log.note("sessions_erased", count=len(tidied), days=self.settings.retention.days)
         await self.engine.close()
         for harness in self._harnesses.values():
             await harness.close()
+        if self.knowledge is not None:
+            await self.knowledge.close()
         self.store.close()
 
 

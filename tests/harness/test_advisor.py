@@ -87,7 +87,16 @@ def test_heuristics_then_plan_then_model_then_tool_then_record_then_learning(rig
         "DeliveryFinished",
     ]
     assert adviser.asked == [
-        ("advise", Situation(request="look", model="scripted:script", surface="library", run_id=result.run_id)),
+        (
+            "advise",
+            Situation(
+                request="look",
+                model="scripted:script",
+                surface="library",
+                run_id=result.run_id,
+                workspace=str(agent.workspace),
+            ),
+        ),
         ("review", "probe"),
         ("learn", RunStatus.DONE),
     ]

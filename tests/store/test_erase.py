@@ -16,6 +16,7 @@ from hermes_agent.store.heuristics import lock_sequence
 from hermes_agent.store.lessons import Lesson, Mending, Observation, PlanStep, add_lesson
 from hermes_agent.store.open import Store, open_store
 from hermes_agent.store.runs import Run
+from hermes_agent.store.skills import Use
 from hermes_agent.types.errors import LeaseLost, NotFound, SessionBusy
 from hermes_agent.types.events import (
     AssistantMessage,
@@ -77,6 +78,10 @@ async def fill(store: Store, mark: bool = True) -> Run:
     )
     await store.inbox.put(run.session_id, say("queued"), InboxMode.QUEUE, {"note": say("queued")})
     await store.database.write(lambda connection: learn(connection, store, run, say))
+    work = await store.background.begin("review", run_id=run.id, session_id=run.session_id)
+    await store.background.finish(work.id, "done", say("reason"), {"lines": [say("answer")]})
+    use = Use(run_id=run.id, skill_id="s", session_id=run.session_id, version="v", how="viewed", family=say("user"))
+    await store.skills.record_use(use)
     return run
 
 
@@ -159,6 +164,8 @@ async def everything(store: Store, run: Run) -> list[object]:
         await store.traces.of_run(run.id),
         await store.values(session_id).get("harmlessvalue"),
         await store.prefixes.current(session_id),
+        [work for work in await store.background.listed(9) if work.session_id == session_id],
+        await store.skills.uses_of_run(run.id),
         sorted(path.read_bytes() for path in store.blobs(session_id).folder.iterdir()),
     ]
 

@@ -11,6 +11,7 @@ from ..config.settings import BudgetSettings, LimitSettings
 from ..models.facts import ModelFacts
 from ..models.request import Transcript
 from ..models.router import Router
+from ..observability.sinks import NoSink
 from ..safety.approvals import Approver
 from ..safety.taint import Provenance
 from ..store.open import Store
@@ -21,7 +22,7 @@ from ..tools.sandbox.base import Sandbox
 from ..types.advice import Advice, Advisor, Failure, Situation, TurnSource
 from ..types.events import Compacted, RunFinished
 from ..types.plan import ActivePlan
-from ..types.sinks import EventSink, NoSink
+from ..types.sinks import EventSink
 from .advisors import SilentAdvisor
 from .calls import Calls, Restriction
 from .compaction import conversation

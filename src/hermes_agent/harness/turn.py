@@ -127,6 +127,7 @@ class Turn:
             run_id=run.id,
             pin=options.get("pin"),
             seed=options.get("seed"),
+            workspace=self.session.workspace,
         )
         self.scene = CallScene(
             run.id,

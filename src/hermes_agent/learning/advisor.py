@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -27,6 +27,7 @@ from .families import Book
 from .guard import FamilyGuard
 from .learner import Learner
 from .lessons import strangers_texts
+from .recommending import NoOffers, Offers, Proposing, recommended, unproposed
 from .standing import Standing
 from .watching import inferred
 
@@ -60,12 +61,15 @@ class _Stand(Value, frozen=True, kw_only=True):
     family: str
     version: int
     may_correct: bool
+    fresh: bool = False
 
 
 class LearnedAdvisor:
     """Advice from what was learned. `notify` hears of rollbacks and of what waits for a person."""
 
-    def __init__(self, store: Store, settings: LearningSettings, notify: Callable[[str], None]) -> None:
+    def __init__(
+        self, store: Store, settings: LearningSettings, notify: Callable[[str], None], offers: Offers | None = None
+    ) -> None:
         self._store = store
         self._settings = settings
         self._notify = notify
@@ -74,6 +78,9 @@ class LearnedAdvisor:
         self._book = Book(())
         self._families = -1
         self._standing: dict[str, Standing] = {}
+        self._offers = offers or NoOffers()
+        self._proposing = Proposing(store.database, settings)
+        self.after_learning: Callable[[Trace], Awaitable[None]] | None = None
         self._caught_up = False
 
     async def advise(self, situation: Situation) -> Advice:
@@ -107,6 +114,8 @@ class LearnedAdvisor:
         await self._stand(situation, version)
 
     async def _stand(self, situation: Situation, pin: int | None) -> _Stand:
+        offers = await self._offers.offers(situation)
+
         def unit(connection: Connection) -> _Stand:
             counters = values_of(connection)
             view = self._current(connection, pin, counters)
@@ -116,11 +125,18 @@ class LearnedAdvisor:
             known = view.of(situation.model, family)
             if pin is not None:
                 known = _as_it_began(connection, view.version, known)
-            standing = Standing(placed, known, self._settings.explore, widened=widened)
+            fresh = unproposed(_all_of(connection, placed), offers) if pin is None and offers else []
+            standing = Standing(placed, recommended(known, offers), self._settings.explore, widened=widened)
             may_correct = _follows(connection, situation.run_id)
-            return _Stand(standing=standing, family=family, version=view.version, may_correct=may_correct)
+            return _Stand(
+                standing=standing, family=family, version=view.version, may_correct=may_correct, fresh=bool(fresh)
+            )
 
         stand = await self._store.database.read(unit)
+        if stand.fresh:
+            placed = msgspec.structs.replace(situation, family=stand.family)
+            if await self._proposing.propose(placed, offers):
+                stand = await self._store.database.read(unit)
         self._standing[situation.run_id] = stand.standing
         while len(self._standing) > _KEPT_RUNS:
             del self._standing[next(iter(self._standing))]
@@ -176,6 +192,8 @@ class LearnedAdvisor:
         learned = await self.learner.learn(trace, family, tainted=tainted)
         for notice in learned.notices:
             self._notify(notice)
+        if self.after_learning is not None:
+            await self.after_learning(msgspec.structs.replace(trace, family=family))
 
     async def _catch_up(self, but: str) -> None:
         """Learn from runs that ended while their process died before it could learn from them: those that were advised
@@ -207,6 +225,15 @@ def _viewed(connection: Connection, version: int, audit: int, kept: Mapping[str,
     return _View(
         version=version, audit=audit, members=known, placed={place: tuple(found) for place, found in placed.items()}
     )
+
+
+def _all_of(connection: Connection, situation: Situation) -> list[Heuristic]:
+    """What is known of the skills of a family, also what does not act."""
+    rows = connection.run(
+        "SELECT id FROM heuristics WHERE kind = 'skill' AND model = ? AND family = ?",
+        (situation.model, situation.family),
+    )
+    return list(read_heuristics(connection, [row[0] for row in rows]).values()) if rows else []
 
 
 def _as_it_began(connection: Connection, version: int, known: Sequence[Heuristic]) -> list[Heuristic]:

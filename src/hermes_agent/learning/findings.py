@@ -24,7 +24,8 @@ class Wish(StrEnum):
 
 class Finding(Value, frozen=True, kw_only=True):
     """One thing the evidence says. `key` is the cell it stands on; `once` when it touches an effect that must happen
-    only once; `tentative` when it is a ranking, which no sequential test has confirmed yet."""
+    only once; `tentative` when it is a ranking, which no sequential test has confirmed yet; `vouched` when a person
+    made it, so that it acts from the beginning."""
 
     wish: Wish
     kind: Kind
@@ -41,6 +42,7 @@ class Finding(Value, frozen=True, kw_only=True):
     evidence: dict[str, Any] = {}
     once: bool = False
     tentative: bool = False
+    vouched: bool = False
 
     @property
     def id(self) -> str:

@@ -9,7 +9,8 @@ import msgspec
 
 from ..safety.redact import Redactor
 from ..store.database import Connection, Database
-from ..store.heuristics import EVERY_FAMILY, CellKey, Heuristic, Heuristics, Kind, Stage, read_cells
+from ..store.heuristics import EVERY_FAMILY, CellKey, Heuristic, Kind, Stage, read_cells
+from ..store.learned import Heuristics
 from ..store.lessons import in_batches
 from ..types.base import Value
 from ..types.errors import NotFound, UsageError

@@ -138,7 +138,9 @@ def register_for(
     connection: Connection, known: list[Heuristic], settings: LearningSettings, run_id: str, at: float
 ) -> Register:
     """A register over some heuristics, under the rules in force."""
-    probation = connection.run("SELECT COUNT(*) FROM heuristics WHERE stage = 'probation' AND kind = 'workflow'")
+    probation = connection.run(
+        "SELECT COUNT(*) FROM heuristics WHERE stage = 'probation' AND kind IN ('workflow', 'skill')"
+    )
     rules = Rules(approve=settings.approve, probation=settings.probation, frozen=bool(value_of(connection, "frozen")))
     return Register(known, rules, Occasion(run_id=run_id, at=at), int(probation[0][0]))
 

@@ -21,7 +21,7 @@ from .cells import Cells, TaskCell, ToolCell, WideCell, wide_key
 from .evidence import ACT
 from .findings import Finding, Wish
 
-ON_TASKS = frozenset({Kind.WORKFLOW})
+ON_TASKS = frozenset({Kind.WORKFLOW, Kind.SKILL})
 """Kinds that are judged by the success of tasks, with a coin from the start."""
 
 
@@ -123,6 +123,8 @@ class Register:
         approve = self._rules.approve
         if finding.kind.value in approve or (finding.once and "once" in approve and _steers(finding.kind)):
             return Stage.AWAITING_APPROVAL
+        if finding.vouched:
+            return Stage.TRUSTED
         return Stage.PROBATION if finding.tentative else self._first_stage(finding.kind)
 
     def _first_stage(self, kind: Kind) -> Stage:
@@ -274,7 +276,7 @@ def cell_of(heuristic: Heuristic) -> CellKey | None:
             return (model, family, f"repair:{tool}", f"{heuristic.better}>{heuristic.detail.get('change', '')}")
         case Kind.SKIP_STEP | Kind.MOVE_STEP:
             return (model, family, f"step:{tool}", "".join(heuristic.condition).removeprefix("after="))
-        case Kind.WORKFLOW:
+        case Kind.WORKFLOW | Kind.SKILL:
             return None
         case _:
             assert_never(heuristic.kind)

@@ -73,6 +73,7 @@ class Standing:
             applied=applied,
             propensity=round(chance if applied else 1 - chance, 6),
             kind=heuristic.kind.value,
+            subject=heuristic.subject if heuristic.kind is Kind.SKILL else "",
         )
 
     def applies(self, heuristic: Heuristic) -> bool:
@@ -262,6 +263,8 @@ def worded(heuristic: Heuristic) -> str:
         case Kind.REPAIR:
             change = heuristic.detail.get("change", "")
             return f"{text}: use `{better}`{f' with {change}' if change else ''}."
+        case Kind.SKILL:
+            return f"the skill `{tool}` fits this task ({text}): read it with `skill_view` before you begin."
         case Kind.WORKFLOW:
             steps = heuristic.detail.get("steps", ())
             return "steps that worked for this: " + "; ".join(

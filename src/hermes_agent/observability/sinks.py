@@ -26,6 +26,16 @@ from ..types.sinks import EventSink
 _LARGEST_LOG = 8 * 1024 * 1024
 
 
+class NoSink:
+    """Listens to nothing."""
+
+    def event(self, run_id: str, event: AnyEvent) -> None:
+        return None
+
+    def text(self, run_id: str, delta: str) -> None:
+        return None
+
+
 class Fanout:
     """Passes everything on to several sinks. A sink that raises is dropped, so that it cannot stop a run."""
 

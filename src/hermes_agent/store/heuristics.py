@@ -1,6 +1,6 @@
 """Heuristics, their sets, their audit and the evidence behind them, as stored. What they mean is `learning`'s business.
 
-Functions here take a connection and run inside the caller's transaction; `Heuristics` is for those who only read.
+Functions here take a connection and run inside the caller's transaction; `learned.py` is for those who only read.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ import msgspec
 from ..types.base import Value
 from ..types.errors import NotFound
 from .codec import plain
-from .database import Backend, Connection, Database, Row
+from .database import Backend, Connection, Row
 from .lessons import ascii_json, in_batches
-from .runs import is_part
 
-_COLUMNS = (
+COLUMNS = (
     "id, kind, model, family, subject, condition, better, text, detail, stage, confidence, evidence, source,"
     " created_at, updated_at, applied_at"
 )
 _UPSERT = (
-    f"INSERT INTO heuristics ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    f"INSERT INTO heuristics ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
     " ON CONFLICT (id) DO UPDATE SET stage = excluded.stage, confidence = excluded.confidence,"
     " text = excluded.text, detail = excluded.detail, source = excluded.source, evidence = excluded.evidence,"
     " updated_at = excluded.updated_at, applied_at = excluded.applied_at"
@@ -56,6 +55,7 @@ class Kind(StrEnum):
     MOVE_STEP = "move_step"
     HINT = "hint"
     WORKFLOW = "workflow"
+    SKILL = "skill"
 
 
 class Stage(StrEnum):
@@ -191,8 +191,8 @@ def read_heuristics(connection: Connection, ids: Sequence[str]) -> dict[str, Heu
     found = {}
     for part in in_batches(ids, 500):
         marks = ", ".join("?" * len(part))
-        for row in connection.run(f"SELECT {_COLUMNS} FROM heuristics WHERE id IN ({marks})", part):
-            found[row[0]] = _heuristic(row)
+        for row in connection.run(f"SELECT {COLUMNS} FROM heuristics WHERE id IN ({marks})", part):
+            found[row[0]] = heuristic_of(row)
     return found
 
 
@@ -200,9 +200,9 @@ def placed_heuristics(connection: Connection, model: str, families: Sequence[str
     """Every heuristic of a model in these families, whatever its stage."""
     marks = ", ".join("?" * len(families))
     rows = connection.run(
-        f"SELECT {_COLUMNS} FROM heuristics WHERE model = ? AND family IN ({marks}) ORDER BY id", (model, *families)
+        f"SELECT {COLUMNS} FROM heuristics WHERE model = ? AND family IN ({marks}) ORDER BY id", (model, *families)
     )
-    return [_heuristic(row) for row in rows]
+    return [heuristic_of(row) for row in rows]
 
 
 def save_heuristic(connection: Connection, heuristic: Heuristic) -> None:
@@ -260,7 +260,7 @@ def read_set(connection: Connection, version: int) -> HeuristicSet:
     )
     if not rows:
         raise NotFound(f"there is no heuristic set {version}", remedy="`hermes learning sets` lists them")
-    return _set(rows[0])
+    return set_of(rows[0])
 
 
 def changed_since(connection: Connection, audit: int) -> list[str]:
@@ -288,75 +288,8 @@ def activate_members(connection: Connection, members: Iterable[str], cause: str,
     return version
 
 
-class Heuristics:
-    """Reads what was learned, for people and programs."""
-
-    def __init__(self, database: Database) -> None:
-        self.database = database
-
-    async def get(self, part: str) -> Heuristic:
-        """The heuristic with this id, or with an id that begins so."""
-
-        def unit(connection: Connection) -> Sequence[Row]:
-            if not is_part(part):
-                return []
-            return connection.run(f"SELECT {_COLUMNS} FROM heuristics WHERE id LIKE ? LIMIT 3", (f"{part}%",))
-
-        rows = await self.database.read(unit)
-        exact = [row for row in rows if row[0] == part] or list(rows)
-        if len(exact) != 1:
-            problem = "fits more than one heuristic" if exact else "is no heuristic"
-            raise NotFound(f"{part!r} {problem}", remedy="`hermes learning show` lists them")
-        return _heuristic(exact[0])
-
-    async def all(self, *, model: str = "", family: str = "", stages: Sequence[Stage] = ()) -> list[Heuristic]:
-        """Heuristics, newest change first."""
-
-        def unit(connection: Connection) -> list[Heuristic]:
-            where, params = ["1 = 1"], []
-            for column, value in (("model", model), ("family", family)):
-                if value:
-                    where.append(f"{column} = ?")
-                    params.append(value)
-            if stages:
-                where.append(f"stage IN ({', '.join('?' * len(stages))})")
-                params += [stage.value for stage in stages]
-            rows = connection.run(
-                f"SELECT {_COLUMNS} FROM heuristics WHERE {' AND '.join(where)} ORDER BY updated_at DESC, id", params
-            )
-            return [_heuristic(row) for row in rows]
-
-        return await self.database.read(unit)
-
-    async def sets(self, limit: int = 50) -> tuple[int, list[HeuristicSet]]:
-        """The version in force, and the newest sets."""
-
-        def unit(connection: Connection) -> tuple[int, list[HeuristicSet]]:
-            rows = connection.run(
-                "SELECT version, parent, members, cause, run_id, at FROM heuristic_sets ORDER BY version DESC LIMIT ?",
-                (limit,),
-            )
-            return value_of(connection, "active_set"), [_set(row) for row in rows]
-
-        return await self.database.read(unit)
-
-    async def audit(self, heuristic_id: str = "", limit: int = 100, since: float = 0.0) -> list[AuditEntry]:
-        """The newest changes, of one heuristic or of all."""
-
-        def unit(connection: Connection) -> list[AuditEntry]:
-            where, params = ("heuristic_id = ? AND at >= ?", [heuristic_id]) if heuristic_id else ("at >= ?", [])
-            rows = connection.run(
-                "SELECT seq, heuristic_id, kind, model, family, was, became, cause, run_id, evidence, set_version, at"
-                f" FROM heuristic_audit WHERE {where} ORDER BY seq DESC LIMIT ?",
-                (*params, since, limit),
-            )
-            return [_entry(row) for row in rows]
-
-        return await self.database.read(unit)
-
-
 @lru_cache(maxsize=4096)
-def _heuristic(row: Row) -> Heuristic:
+def heuristic_of(row: Row) -> Heuristic:
     """A row as a value, made once for as long as the row stays the same: every lesson reads those of its family."""
     return Heuristic(
         id=row[0],
@@ -378,12 +311,14 @@ def _heuristic(row: Row) -> Heuristic:
     )
 
 
-def _set(row: Row) -> HeuristicSet:
+def set_of(row: Row) -> HeuristicSet:
+    """A row of `heuristic_sets` as a value."""
     members = msgspec.json.decode(row[2], type=tuple[str, ...])
     return HeuristicSet(version=row[0], parent=row[1], members=members, cause=row[3], run_id=row[4], at=row[5])
 
 
-def _entry(row: Row) -> AuditEntry:
+def entry_of(row: Row) -> AuditEntry:
+    """A row of `heuristic_audit` as a value."""
     return AuditEntry(
         seq=row[0],
         heuristic_id=row[1],

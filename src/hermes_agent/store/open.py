@@ -6,16 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..types.errors import ConfigError
+from .background import BackgroundWork
 from .blobs import BlobFolder
 from .budgets import Budgets
 from .database import Backend, Database
-from .heuristics import Heuristics
 from .inbox import Inbox
 from .journal import Journal
+from .learned import Heuristics
 from .outbox import Outbox
 from .prefixes import Prefixes
 from .runs import Runs
 from .sessions import Sessions, SessionValueStore
+from .skills import SkillStore
 from .traces import Traces
 
 
@@ -34,6 +36,8 @@ class Store:
         self.traces = Traces(database)
         self.budgets = Budgets(database)
         self.heuristics = Heuristics(database)
+        self.skills = SkillStore(database, owner)
+        self.background = BackgroundWork(database, owner)
         self.owner = owner
         self.notices: Sequence[str] = ()
 

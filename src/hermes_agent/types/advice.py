@@ -24,6 +24,7 @@ class Situation(Value, frozen=True, kw_only=True):
     run_id: str = ""
     pin: int | None = None
     seed: int | None = None
+    workspace: str = ""
 
 
 class Advice(Value, frozen=True, kw_only=True):

@@ -13,13 +13,3 @@ class EventSink(Protocol):
     def event(self, run_id: str, event: AnyEvent) -> None: ...
 
     def text(self, run_id: str, delta: str) -> None: ...
-
-
-class NoSink:
-    """Listens to nothing."""
-
-    def event(self, run_id: str, event: AnyEvent) -> None:
-        return None
-
-    def text(self, run_id: str, delta: str) -> None:
-        return None

@@ -1,0 +1,171 @@
+"""What a run teaches about the skills it used: how often they serve, how well, what to beware of, and a shorter way.
+
+The moving success rate follows every use. A skill that an agent wrote takes up new pitfalls and a better template by
+itself; what a person wrote is never edited here, its figures only are kept. A skill that fails more often than it
+serves is marked for a rewrite.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from ..config.settings import SkillSettings
+from ..skills.format import SkillProblem, parse_skill, render_skill
+from ..skills.library import Held, Library
+from ..skills.manage import Editing
+from ..skills.skill import MAIN, Author, Files, Origin
+from ..store.database import Connection
+from ..store.learning_views import Best, best_of
+from ..store.open import Store
+from ..store.skills import SkillStats, Use
+from ..types.errors import HermesError
+from ..types.text import one_line
+from ..types.tools import Label
+from ..types.trace import CallStatus, Judge, Trace
+from .context import NEVER_LEARNED
+from .lessons import success_of
+from .observe import Observed, observe
+
+REWRITE_USES = 10
+REWRITE_RATE = 0.5
+_INVOKED = re.compile(r"\s*/([a-z0-9][a-z0-9-]{0,63})(?:\s|$)")
+_MOST_PITFALLS = 12
+_LOOKED_BACK = 200
+_SKILL_TOOLS = ("skills_list", "skill_view", "skill_manage", "memory")
+
+
+class Refining:
+    """Keeps the figures of skills, and lets those that agents wrote follow what runs show."""
+
+    def __init__(self, store: Store, library: Library, editing: Editing, settings: SkillSettings) -> None:
+        self._store = store
+        self._library = library
+        self._editing = editing
+        self._rate = settings.rate
+
+    async def learned(self, trace: Trace) -> None:
+        """Take a finished run into account, once; a later judgement of the same run replaces the earlier one."""
+        known = {use.skill_id: use for use in await self._store.skills.uses_of_run(trace.run_id)}
+        used = [held for name in await self._names(trace, known) if (held := await self._library.look(name))]
+        if not used:
+            return
+        success, judge = success_of(trace)
+        observed = await self._observed(trace)
+        for held in used:
+            before = known.get(held.stats.id)
+            await self._store.skills.record_use(
+                Use(
+                    run_id=trace.run_id,
+                    skill_id=held.stats.id,
+                    session_id=trace.session_id,
+                    version=before.version if before else held.version,
+                    how=before.how if before else "invoked",
+                    family=trace.family,
+                    model=trace.model,
+                    success=success,
+                    efficiency=observed.efficiency_score,
+                    at=before.at if before else 0.0,
+                )
+            )
+            if success is None:
+                continue
+            stats = await self._counted(held, before, observed, success=success)
+            await self._improve(held, stats, trace, observed, proven=success and judge is not Judge.INFERRED)
+
+    async def _names(self, trace: Trace, known: dict[str, Use]) -> list[str]:
+        names = [(await self._store.skills.get(skill_id)).name for skill_id in known]
+        invoked = _INVOKED.match(trace.request)
+        return list(dict.fromkeys([*names, *([invoked.group(1)] if invoked else [])]))
+
+    async def _observed(self, trace: Trace) -> Observed:
+        def unit(connection: Connection) -> Best:
+            place = connection.run("SELECT seq FROM lessons WHERE run_id = ?", (trace.run_id,))
+            return best_of(connection, trace.family, trace.model, int(place[0][0]) if place else None)
+
+        return observe(trace, await self._store.database.read(unit))
+
+    async def _counted(self, held: Held, before: Use | None, observed: Observed, *, success: bool) -> SkillStats:
+        """The figures with this use in them. A use that was judged anew is not a second one."""
+        skills, score = self._store.skills, observed.efficiency_score if success else 0.0
+        if before is None or before.success is None:
+            stats = await skills.count_use(held.stats.id, success=success, rate=self._rate, efficiency=score)
+        else:
+            rate = 1.0
+            for use in reversed(await skills.uses(held.stats.id, _LOOKED_BACK)):
+                if use.success is not None:
+                    rate += self._rate * (use.success - rate)
+            await skills.mark(held.stats.id, success_rate=rate)
+            stats = await skills.get(held.stats.id)
+        utility = await self._utility(held.name)
+        failing = stats.usage_count >= REWRITE_USES and stats.success_rate < REWRITE_RATE
+        await skills.mark(stats.id, utility=utility, needs_rewrite=stats.needs_rewrite or failing)
+        return await skills.get(stats.id)
+
+    async def _utility(self, name: str) -> float | None:
+        """What the coin says the skill gains, over all families and models: their effects, weighted by tasks."""
+        heuristics = await self._store.heuristics.of_skill(name)
+        shown = [
+            (float(one.evidence["effect"]), int(one.evidence["tasks"]))
+            for one in heuristics
+            if isinstance(one.evidence.get("effect"), int | float) and one.evidence.get("tasks")
+        ]
+        tasks = sum(count for _, count in shown)
+        return round(sum(effect * count for effect, count in shown) / tasks, 4) if tasks else None
+
+    async def _improve(self, held: Held, stats: SkillStats, trace: Trace, observed: Observed, *, proven: bool) -> None:
+        """Write new pitfalls and a better template into a skill that an agent wrote. Nothing that a stranger's text may
+        have brought in is written, and a failure to write costs nothing but the improvement."""
+        if not held.origin.by_agent or stats.pinned or any(Label.UNTRUSTED in call.labels for call in trace.calls):
+            return
+        try:
+            files = await self._library.files(held)
+            changed = _improved(held, files, trace, observed, better=proven and _beats(held, observed))
+            if changed is not None:
+                author = Author(origin=Origin.REVIEW, run_id=trace.run_id, batch=trace.run_id)
+                await self._editing.replace(held.name, changed, author, held.version)
+        except HermesError:
+            return
+
+
+def _beats(held: Held, observed: Observed) -> bool:
+    return bool(held.skill.template) and observed.efficiency_score > held.stats.best_efficiency_score > 0
+
+
+def _improved(held: Held, files: Files, trace: Trace, observed: Observed, *, better: bool) -> Files | None:
+    """The skill's files with what the run taught; None when it taught nothing."""
+    skill = parse_skill(files[MAIN], held.name)
+    fresh = [
+        one_line(f"{tool} fails with {error}", 120)
+        for tool, _, error in (signature.partition(":") for signature in observed.error_recovery.new_pitfalls)
+        if error not in NEVER_LEARNED and tool not in _SKILL_TOOLS
+    ]
+    pitfalls = tuple(dict.fromkeys((*skill.pitfalls, *fresh)))[:_MOST_PITFALLS]
+    changed = dict(files)
+    if pitfalls != skill.pitfalls:
+        try:
+            changed[MAIN] = render_skill(msgspec.structs.replace(skill, pitfalls=pitfalls)).encode()
+        except SkillProblem:
+            return None
+    if better:
+        changed[skill.template] = template_of(trace).encode()
+    return changed if changed != files else None
+
+
+def template_of(trace: Trace) -> str:
+    """The way a run went, as steps that another run can follow: what the request named becomes a slot."""
+    lines = ["# Steps that worked", ""]
+    number = 0
+    for call in trace.calls:
+        if call.status is not CallStatus.OK or call.parent or call.tool in _SKILL_TOOLS:
+            continue
+        number += 1
+        shown = ", ".join(f"{name}={_shown(value, trace.request)}" for name, value in call.input.items())
+        lines.append(f"{number}. `{call.tool}` {one_line(shown, 300)}".rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def _shown(value: object, request: str) -> str:
+    text = one_line(str(value), 120)
+    return "…" if len(text) > 2 and text in request else text

@@ -1,0 +1,236 @@
+"""What happens after an answer was delivered: a review looks back, a good run becomes a skill, memory is told.
+
+All of it runs in the background, is recorded as work that one command undoes, and is finished before the process ends.
+Nothing here can fail the run it follows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from ..config.settings import BudgetSettings, Learning, Settings
+from ..harness.calls import Restriction
+from ..harness.harness import Harness
+from ..harness.metering import Allowance
+from ..learning.extract import Ask, Extraction, draft_schema, refusal
+from ..learning.health import Health
+from ..learning.observe import Observed, observe
+from ..learning.review import RULE, SURFACE, TOOLS, Counters, Due, policy, request, summary
+from ..memory.history import Author as Noter
+from ..memory.history import Who
+from ..models.facts import ModelFacts
+from ..skills.library import Held
+from ..skills.skill import Author, Files, Origin
+from ..skills.validation import validate
+from ..store.background import Work
+from ..store.database import Connection
+from ..store.learning_views import Best, best_of
+from ..store.open import Store
+from ..store.skills import Version
+from ..types.errors import HermesError, NotFound
+from ..types.events import AssistantMessage, UserMessage
+from ..types.text import one_line
+from ..types.trace import RunStatus, Trace
+from .background import Background
+from .engine import Ended
+from .knowledge import Knowledge
+from .quiet import Errand, QuietRuns
+
+_PURSE = "review:"
+_CHECK_SECONDS = 20.0
+_NOTHING = Restriction(tools=frozenset(), rule="the extraction of a skill uses no tools")
+
+
+class Growth:
+    """Starts background work after runs. `facts` knows the prices of models."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        knowledge: Knowledge,
+        quiet: QuietRuns,
+        background: Background,
+        facts: Callable[[str], ModelFacts],
+        clock: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._knowledge = knowledge
+        self._quiet = quiet
+        self._background = background
+        self._facts = facts
+        self._clock = clock
+
+    def after(self, ended: Ended) -> None:
+        """A run's answer was delivered. Returns at once."""
+        if ended.session.surface == SURFACE or ended.finished.result.status is not RunStatus.DONE:
+            return
+        self._background.start(self._follow(ended), f"after run {ended.run.id}")
+
+    async def _follow(self, ended: Ended) -> None:
+        trace = await self._store.traces.own_of_run(ended.run.id)
+        if self._knowledge.external is not None:
+            await self._remember(ended)
+        tools = frozenset(spec.name for spec in ended.harness.calls.registry.specs())
+        due = await Counters(self._store.values(ended.session.id), self._settings).after(trace, tools)
+        changed = await self._review(ended, trace, due) if due else False
+        if not changed and self._settings.review.mode is Learning.ON and "skill_manage" in tools:
+            await self._extract(ended, trace)
+
+    async def _remember(self, ended: Ended) -> None:
+        from ..memory.external import Remembering
+
+        memory, told = self._knowledge.external, ended.harness.conversation(ended.session.id)
+        if memory is None or told is None:
+            return
+        transcript, provenance = told
+        said = [
+            ("user" if isinstance(message, UserMessage) else "assistant", message.text)
+            for message in transcript.since_last_request()
+            if isinstance(message, UserMessage | AssistantMessage) and message.text
+        ]
+        remembering = Remembering(memory, ended.harness.redactor, lambda text: None)
+        await remembering.after(ended.session.id, said, tainted=bool(provenance.untrusted))
+
+    def _restricted(self, ended: Ended, only: Restriction) -> Harness:
+        review = self._settings.review
+        limits = msgspec.structs.replace(self._settings.limits, iterations=review.iterations)
+        budgets = BudgetSettings(run_usd=review.usd, run_tokens=review.tokens, day_usd=review.day_usd)
+        allowance = Allowance(
+            budgets, self._facts, self._settings.model.max_tokens, self._settings.model.effort, purse=_PURSE
+        )
+        return ended.harness.restricted(only, limits, allowance)
+
+    async def _review(self, ended: Ended, trace: Trace, due: Due) -> bool:
+        """Let the model look back; whether it changed any skill."""
+        used = await self._used(trace)
+        failing = [held for held in used if held.stats.needs_rewrite and held.origin.by_agent]
+        asked = request(policy(self._settings, self._store.home), due, used, failing)
+        work = await self._store.background.begin("review", run_id=ended.run.id, session_id=ended.session.id)
+        try:
+            errand = Errand(surface=SURFACE, title=f"review of run {ended.run.id}", request=asked, options={})
+            harness = self._restricted(ended, Restriction(tools=TOOLS, rule=RULE))
+            finished = await self._quiet.run(ended, harness, errand)
+        except HermesError as error:
+            await self._store.background.finish(work.id, "failed", "", {"reason": error.explain()})
+            return False
+        return await self._record(work, finished.run_id, finished.result.status.value)
+
+    async def _used(self, trace: Trace) -> list[Held]:
+        found = []
+        for use in await self._store.skills.uses_of_run(trace.run_id):
+            held = await self._knowledge.library.look((await self._store.skills.get(use.skill_id)).name)
+            if held is not None:
+                found.append(held)
+        return found
+
+    async def _record(self, work: Work, batch: str, status: str) -> bool:
+        """Validate what was written, and keep the line that tells of it."""
+        versions = await self._versions(batch)
+        for name in dict.fromkeys(name for name, _ in versions):
+            await self._trust(name)
+        steps = [step for step in await self._knowledge.notes.history() if step.run_id == batch]
+        line = summary(versions, [f"{step.kind.value} {step.action}" for step in steps], work.id)
+        await self._store.background.finish(work.id, status, line, {"batch": batch})
+        return bool(versions)
+
+    async def _versions(self, batch: str) -> list[tuple[str, Version]]:
+        rows = await self._store.skills.by_batch(batch)
+        return [((await self._store.skills.get(row.skill_id)).name, row) for row in rows]
+
+    async def _trust(self, name: str) -> None:
+        """Mark a skill as validated, or as one that must be rewritten before it is offered."""
+        held = await self._knowledge.library.look(name)
+        if held is None:
+            return
+        skills = self._store.skills
+        problems = await self._problems(await self._knowledge.library.files(held))
+        if not problems:
+            await skills.mark(held.stats.id, validated=held.version)
+            return
+        note = one_line("; ".join(problems), 400)
+        await skills.mark(held.stats.id, health_status="deprecated", health_note=note, needs_rewrite=True)
+
+    async def _problems(self, files: Files) -> Sequence[str]:
+        found = await validate(files, self._knowledge.runner)
+        return () if found.ok else (found.problems or ("it could not be tried",))
+
+    async def _extract(self, ended: Ended, trace: Trace) -> None:
+        """Make a skill of a run that is worth it."""
+        observed = await self._observed(trace)
+        told = ended.harness.conversation(ended.session.id)
+        if told is None or refusal(trace, observed, len(told[0])):
+            return
+        if await self._store.skills.by_batch(trace.run_id):
+            return
+        work = await self._store.background.begin("extraction", run_id=ended.run.id, session_id=ended.session.id)
+        try:
+            extraction = Extraction(
+                self._knowledge.library, self._knowledge.editing, self._asking(ended), self._problems
+            )
+            author = Author(origin=Origin.REVIEW, run_id=ended.run.id, batch=work.id)
+            came = await extraction.run(observed, trace, author)
+        except HermesError as error:
+            await self._store.background.finish(work.id, "failed", "", {"reason": error.explain()})
+            return
+        if came.change is None or not came.change.ok:
+            await self._store.background.finish(work.id, "failed", "", {"reason": came.reason})
+            return
+        if not came.updated:
+            held = await self._knowledge.library.get(came.change.name)
+            await self._store.skills.mark(held.stats.id, validated=held.version)
+        line = summary(await self._versions(work.id), (), work.id)
+        await self._store.background.finish(work.id, "done", line, {"batch": work.id})
+
+    def _asking(self, ended: Ended) -> Ask:
+        async def ask(text: str) -> str:
+            schema = json.dumps(draft_schema(), separators=(",", ":"))
+            asked = f"{text}\nThe JSON schema of the answer: {schema}"
+            errand = Errand(surface=SURFACE, title=f"extraction from run {ended.run.id}", request=asked, options={})
+            finished = await self._quiet.run(ended, self._restricted(ended, _NOTHING), errand)
+            return finished.result.answer
+
+        return ask
+
+    async def _observed(self, trace: Trace) -> Observed:
+        def unit(connection: Connection) -> tuple[Best, str]:
+            place = connection.run("SELECT seq, family FROM lessons WHERE run_id = ?", (trace.run_id,))
+            family = place[0][1] if place else trace.family
+            return best_of(connection, family, trace.model, int(place[0][0]) if place else None), family
+
+        best, _ = await self._store.database.read(unit)
+        return observe(trace, best)
+
+    async def check_health(self) -> list[str]:
+        """Try the skills that are in use and due, within a few seconds; returns what broke."""
+        days = self._settings.skills.check_days
+        if not days:
+            return []
+        library = self._knowledge.library
+        health = Health(library, self._store.skills, lambda held: self._knowledge.runner, self._clock)
+        reports = await health.check_due(days, _CHECK_SECONDS)
+        return [f"the skill {report.name} no longer works: {report.note}" for report in reports if report.broke]
+
+    async def undo(self, part: str) -> list[str]:
+        """Take back what one piece of background work did; returns a line for each change."""
+        work = await self._store.background.get(part)
+        if work.undone_at is not None:
+            raise NotFound(f"{work.id} was undone already", remedy="`hermes review list` shows what can be undone")
+        batch = str(work.payload.get("batch") or "")
+        changes = await self._knowledge.editing.undo(batch) if await self._store.skills.by_batch(batch) else []
+        notes = await self._knowledge.notes.undo(Noter(who=Who.USER), run_id=batch) if batch else []
+        failed = [change.message for change in changes if not change.ok]
+        if failed:
+            raise HermesError("; ".join(failed), remedy="nothing was changed")
+        await self._store.background.mark_undone(work.id)
+        return [f"skill {change.name}: {change.message}" for change in changes] + [note.message for note in notes]
+
+    async def news(self) -> list[str]:
+        """What background work did since somebody was last told, one line each; told once."""
+        untold = await self._store.background.untold()
+        await self._store.background.told([work.id for work in untold])
+        return [work.summary for work in untold]
