@@ -37,6 +37,7 @@ from hermes_agent.types.advice import Advice, Advisor, Failure, Moment, Ruling, 
 from hermes_agent.types.events import AnyEvent
 from hermes_agent.types.trace import Judge, Outcome, ToolRecord, Trace
 
+_ALONE = "skills: {mode: 'off'}\nmemory: {mode: 'off'}\nreview: {mode: 'off'}\n"
 MEMORY = Path("/dev/shm")
 _RESERVOIR = 60
 _TOGETHER = 5
@@ -174,7 +175,7 @@ def configuration(learns: bool, more: str = "") -> str:
         {"retry_wait": 0.001} if "retry_wait" in LimitSettings.__struct_fields__ else {"call_retries": 1, "retries": 2}
     )
     mode = "on" if learns else "off"
-    return f'sandbox: {{kind: none}}\nlimits: {json.dumps(limits)}\nlearning: {{mode: "{mode}"{more}}}\n'
+    return f'sandbox: {{kind: none}}\nlimits: {json.dumps(limits)}\nlearning: {{mode: "{mode}"{more}}}\n{_ALONE}'
 
 
 def coin(*parts: object) -> int:

@@ -161,7 +161,7 @@ class App:
             return SilentAdvisor()
         from .learning.advisor import LearnedAdvisor
 
-        if self.knowledge is None:
+        if self.knowledge is None or not self.knowledge.has_skills:
             return LearnedAdvisor(self.store, self.settings.learning, self._noticed)
         from .learning.offering import LibraryOffers
         from .learning.refine import Refining

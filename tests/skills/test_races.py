@@ -12,6 +12,7 @@ from typing import IO
 import pytest
 
 from hermes_agent.skills.format import version_of
+from hermes_agent.skills.swap import Overtaken, exchanged, opened
 from hermes_agent.store.open import Store, open_store
 from tests.skills.samples import AGENT, PERSON, REVIEW, Place, markdown, put
 from tests.skills.writers import SKILLS, body
@@ -199,3 +200,73 @@ def test_a_removed_or_archived_file_that_changes_is_not_lost(place: Place) -> No
         assert (place.skills / "a" / "SKILL.md").read_text() == markdown("a") + "More.\n"
 
     asyncio.run(scenario())
+
+
+def test_what_lies_in_the_folder_for_replaced_files_is_not_trusted(place: Place, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        put(place.skills, "a")
+        outside = tmp_path / "outside"
+        outside.write_text("mine")
+        work = place.skills / ".work"
+        work.mkdir()
+        (work / "stray").write_text("x")
+        (work / "note.json").write_text("{")
+        (work / "deep-0").mkdir()
+        note = {"id": "0-f", "name": "..", "path": "../../outside", "version": "", "old": "", "new": "", "at": 0.0}
+        for name, changes in (("0-f", {}), ("0-e", {"name": "a", "path": "../../../outside"})):
+            (work / name).write_text("hostile")
+            (work / f"{name}.json").write_text(json.dumps({**note, **changes}))
+        assert [held.name for held in await place.library.all()] == ["a"]
+        assert (await place.editing.patch("a", "Count", "Number", PERSON)).ok
+        assert outside.read_text() == "mine" and place.told == []
+        assert sorted(path.name for path in work.glob("*") if not path.name.startswith("1")) == ["deep-0", "stray"]
+
+    asyncio.run(scenario())
+
+
+def test_replaced_files_are_dropped_when_nobody_can_write_to_them(place: Place) -> None:
+    async def scenario() -> None:
+        put(place.skills, "a")
+        work = place.skills / ".work"
+        with (place.skills / "a" / "SKILL.md").open("r+b") as file:
+            assert (await place.editing.patch("a", "Count", "Number", PERSON)).ok
+            (note,) = work.glob("*.json")
+            aside = json.loads(note.read_text())
+            note.write_text(json.dumps({**aside, "at": aside["at"] - 60}))
+            assert place.library.folders.written_late() == []
+            assert len(list(work.iterdir())) == 2, "an editor has it open"
+            assert not file.closed
+        assert place.library.folders.written_late() == [] and list(work.iterdir()) == []
+
+    asyncio.run(scenario())
+
+
+def test_what_was_saved_between_looking_and_exchanging_goes_back(tmp_path: Path) -> None:
+    work, there = tmp_path / "work", tmp_path / "there"
+    work.mkdir()
+    there.mkdir()
+    (work / "new").write_text("agent")
+    (there / "file").write_text("person")
+    inode = (there / "file").stat().st_ino
+    with opened(work) as here, opened(there) as folder:
+        with pytest.raises(Overtaken):
+            exchanged(here, "new", folder, "file", b"what the agent had read")
+        assert ((there / "file").read_text(), (there / "file").stat().st_ino) == ("person", inode)
+        assert (work / "new").read_text() == "agent"
+        (there / "file").unlink()
+        with pytest.raises(Overtaken):
+            exchanged(here, "new", folder, "file", b"person")
+        assert not (there / "file").exists()
+        (there / "file").write_text("read")
+        exchanged(here, "new", folder, "file", b"read")
+        assert ((there / "file").read_text(), (work / "new").read_text()) == ("agent", "read")
+
+
+@pytest.mark.parametrize("rounds", [1000, pytest.param(50_000, marks=pytest.mark.slow)])
+def test_a_save_at_the_very_moment_of_an_exchange_is_not_lost(tmp_path: Path, rounds: int) -> None:
+    command = [sys.executable, "-m", "tests.skills.duel", str(tmp_path), str(rounds)]
+    done = subprocess.run(command, cwd=HERE.parent.parent, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    counts = json.loads(done.stdout)
+    assert counts["lost"] == 0 and counts["made"] and counts["overtaken"]
+    assert counts["made"] + counts["overtaken"] == rounds

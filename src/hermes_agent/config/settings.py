@@ -183,12 +183,14 @@ class LearningSettings(Group, frozen=True, kw_only=True):
 
 
 class SkillSettings(Group, frozen=True, kw_only=True):
-    """Skills. After `creation_nudge_interval` steps with tools a background review looks for something worth keeping; 0
-    is never. `guard_agent_created` scans what agents write. `index_characters` bounds the list of skills in the prompt.
-    `project` reads `.hermes/skills` of the workspace; `team` is a shared folder or the address of a git repository.
-    `embeddings` names an embedding model (provider:model) for similarity; empty is lexical. `rate` is how fast the
-    moving success rate follows; `check_days` how often skills are tried on their test inputs, 0 is never."""
+    """Skills, which `mode` switches off as a whole. After `creation_nudge_interval` steps with tools a background
+    review looks for something worth keeping; 0 is never. `guard_agent_created` scans what agents write.
+    `index_characters` bounds the list of skills in the prompt. `project` reads `.hermes/skills` of the workspace; `team`
+    is a shared folder or the address of a git repository. `embeddings` names an embedding model (provider:model) for
+    similarity; empty is lexical. `rate` is how fast the moving success rate follows; `check_days` how often skills are
+    tried on their test inputs and `archive_days` how long an unused one of the review is kept, 0 is never."""
 
+    mode: Learning = Learning.ON
     creation_nudge_interval: CountOrNone = 10
     guard_agent_created: bool = True
     index_characters: Annotated[int, msgspec.Meta(ge=200, le=20_000)] = 1500
@@ -201,9 +203,11 @@ class SkillSettings(Group, frozen=True, kw_only=True):
 
 
 class MemorySettings(Group, frozen=True, kw_only=True):
-    """Memory. After `nudge_interval` messages of the user a background review looks for something to remember; 0 is
-    never. `provider` is the one external memory beside the built-in one; `address` and `options` are for it."""
+    """Memory, which `mode` switches off as a whole. After `nudge_interval` messages of the user a background review
+    looks for something to remember; 0 is never. `provider` is the one external memory beside the built-in one;
+    `address` and `options` are for it."""
 
+    mode: Learning = Learning.ON
     nudge_interval: CountOrNone = 10
     provider: str | tuple[str, ...] = ""
     address: str = ""

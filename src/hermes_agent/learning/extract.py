@@ -24,12 +24,11 @@ from ..types.trace import Trace
 from .lessons import success_of
 from .observe import Observed
 from .offering import vector_of_skill
-from .refine import template_of
+from .refine import TEMPLATE, template_of
 
 LEAST_MESSAGES = 10
 LEAST_VALUE = 0.6
 SAME = 0.9
-TEMPLATE = "templates/steps.md"
 _LONGEST_ANSWER = 40_000
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]

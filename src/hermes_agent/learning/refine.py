@@ -28,6 +28,8 @@ from .context import NEVER_LEARNED
 from .lessons import success_of
 from .observe import Observed, observe
 
+TEMPLATE = "templates/steps.md"
+"""Where the way a run went is written down."""
 REWRITE_USES = 10
 REWRITE_RATE = 0.5
 _INVOKED = re.compile(r"\s*/([a-z0-9][a-z0-9-]{0,63})(?:\s|$)")
@@ -149,7 +151,7 @@ def _improved(held: Held, files: Files, trace: Trace, observed: Observed, *, bet
         except SkillProblem:
             return None
     if better:
-        changed[skill.template] = template_of(trace).encode()
+        changed[skill.template if skill.template.endswith(".md") else TEMPLATE] = template_of(trace).encode()
     return changed if changed != files else None
 
 

@@ -9,6 +9,7 @@ import msgspec
 from ..safety.guard import unwatched
 from ..tools.registry import Entry
 from ..tools.tool import Tool
+from ..tools.vouching import vouched
 from ..types.errors import HermesError
 from ..types.tools import ToolContext, ToolResult
 from .answers import NoteChange
@@ -25,7 +26,7 @@ _TAINTED = (
 
 def entries(notes: Notes) -> list[Entry]:
     """The tools of a memory, for the registry."""
-    tool = Tool("memory", _Remembering(notes).memory, capabilities=(), effect="idempotent", timeout=90)
+    tool = Tool("memory", _Remembering(notes).memory, capabilities=(), effect="idempotent", timeout=900)
     tool = tool.with_spec(family="memory", labels=frozenset())
     return [Entry(spec=tool.spec, load=lambda: tool, source=SOURCE)]
 
@@ -56,7 +57,7 @@ class _Remembering:
             with unwatched():
                 if action == "read":
                     return await self._read(kind)
-                if context.caller.tainted:
+                if not await vouched(context, f"note ({action})", text or old):
                     return _answer({"ok": False, "error": "tainted", "message": _TAINTED})
                 return _told(await self._changed(context, action, kind, text, old, version))
         except HermesError as error:

@@ -6,6 +6,8 @@ Nothing here can fail the run it follows.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 from collections.abc import Callable, Sequence
 
@@ -17,6 +19,7 @@ from ..harness.harness import Harness
 from ..harness.metering import Allowance
 from ..learning.extract import Ask, Extraction, draft_schema, refusal
 from ..learning.health import Health
+from ..learning.lessons import REPLAYED
 from ..learning.observe import Observed, observe
 from ..learning.review import RULE, SURFACE, TOOLS, Counters, Due, policy, request, summary
 from ..memory.history import Author as Noter
@@ -37,10 +40,13 @@ from ..types.trace import RunStatus, Trace
 from .background import Background
 from .engine import Ended
 from .knowledge import Knowledge
-from .quiet import Errand, QuietRuns
+from .quiet import Conversation, Errand, QuietRuns, kept, read_back
 
 _PURSE = "review:"
+_UNWATCHED = (SURFACE, REPLAYED)
+"""Surfaces of runs that nobody asked for: a look back at them would be a look at oneself."""
 _CHECK_SECONDS = 20.0
+_REVIEW, _EXTRACTION = "review", "extraction"
 _NOTHING = Restriction(tools=frozenset(), rule="the extraction of a skill uses no tools")
 
 
@@ -64,37 +70,52 @@ class Growth:
         self._background = background
         self._facts = facts
         self._clock = clock
+        self._counting = asyncio.Lock()
+        self._settled = False
 
     def after(self, ended: Ended) -> None:
         """A run's answer was delivered. Returns at once."""
-        if ended.session.surface == SURFACE or ended.finished.result.status is not RunStatus.DONE:
+        if ended.session.surface in _UNWATCHED or ended.finished.result.status is not RunStatus.DONE:
             return
-        self._background.start(self._follow(ended), f"after run {ended.run.id}")
+        self._background.start(self._follow(ended, kept(ended)), f"after run {ended.run.id}")
 
-    async def _follow(self, ended: Ended) -> None:
+    async def _follow(self, ended: Ended, told: Conversation | None) -> None:
+        told = told or await read_back(self._store, ended)
         trace = await self._store.traces.own_of_run(ended.run.id)
+        if not self._settled:
+            await self._settle()
         if self._knowledge.external is not None:
-            await self._remember(ended)
+            await self._remember(ended, told)
+        for name in dict.fromkeys(name for name, _ in await self._versions(ended.run.id)):
+            await self._trust(name)
         tools = frozenset(spec.name for spec in ended.harness.calls.registry.specs())
-        due = await Counters(self._store.values(ended.session.id), self._settings).after(trace, tools)
-        changed = await self._review(ended, trace, due) if due else False
+        async with self._counting:
+            due = await Counters(self._store.values(ended.session.id), self._settings).after(trace, tools)
+        changed = await self._review(ended, told, trace, due) if due else False
         if not changed and self._settings.review.mode is Learning.ON and "skill_manage" in tools:
-            await self._extract(ended, trace)
+            await self._extract(ended, told, trace)
 
-    async def _remember(self, ended: Ended) -> None:
+    async def _settle(self) -> None:
+        """Close what a process that is gone left undone. What it had changed by then is told, and can be undone."""
+        self._settled = True
+        for left in await self._quiet.close_abandoned():
+            with contextlib.suppress(NotFound):
+                work = await self._store.background.get(left.work)
+                await self._record(work, work.id if work.kind == _EXTRACTION else left.run_id, "interrupted")
+
+    async def _remember(self, ended: Ended, told: Conversation) -> None:
         from ..memory.external import Remembering
 
-        memory, told = self._knowledge.external, ended.harness.conversation(ended.session.id)
-        if memory is None or told is None:
+        memory = self._knowledge.external
+        if memory is None:
             return
-        transcript, provenance = told
         said = [
             ("user" if isinstance(message, UserMessage) else "assistant", message.text)
-            for message in transcript.since_last_request()
+            for message in told.transcript.since_last_request()
             if isinstance(message, UserMessage | AssistantMessage) and message.text
         ]
         remembering = Remembering(memory, ended.harness.redactor, lambda text: None)
-        await remembering.after(ended.session.id, said, tainted=bool(provenance.untrusted))
+        await remembering.after(ended.session.id, said, tainted=bool(told.provenance.untrusted))
 
     def _restricted(self, ended: Ended, only: Restriction) -> Harness:
         review = self._settings.review
@@ -105,16 +126,17 @@ class Growth:
         )
         return ended.harness.restricted(only, limits, allowance)
 
-    async def _review(self, ended: Ended, trace: Trace, due: Due) -> bool:
+    async def _review(self, ended: Ended, told: Conversation, trace: Trace, due: Due) -> bool:
         """Let the model look back; whether it changed any skill."""
-        used = await self._used(trace)
-        failing = [held for held in used if held.stats.needs_rewrite and held.origin.by_agent]
-        asked = request(policy(self._settings, self._store.home), due, used, failing)
-        work = await self._store.background.begin("review", run_id=ended.run.id, session_id=ended.session.id)
+        await self._settle()
+        work = await self._store.background.begin(_REVIEW, run_id=ended.run.id, session_id=ended.session.id)
         try:
-            errand = Errand(surface=SURFACE, title=f"review of run {ended.run.id}", request=asked, options={})
+            used = await self._used(trace)
+            failing = [held for held in used if held.stats.needs_rewrite and held.origin.by_agent]
+            asked = request(policy(self._settings, self._store.home), due, used, failing)
+            errand = Errand(surface=SURFACE, title=f"review of run {ended.run.id}", request=asked, work=work.id)
             harness = self._restricted(ended, Restriction(tools=TOOLS, rule=RULE))
-            finished = await self._quiet.run(ended, harness, errand)
+            finished = await self._quiet.run(ended, told, harness, errand)
         except HermesError as error:
             await self._store.background.finish(work.id, "failed", "", {"reason": error.explain()})
             return False
@@ -143,14 +165,21 @@ class Growth:
         return [((await self._store.skills.get(row.skill_id)).name, row) for row in rows]
 
     async def _trust(self, name: str) -> None:
-        """Mark a skill as validated, or as one that must be rewritten before it is offered."""
+        """Mark a skill that was changed as validated, or as one that must be rewritten before it is offered. One that
+        was waiting for its rewrite begins anew. What a person made is left as it is when it cannot be validated."""
         held = await self._knowledge.library.look(name)
-        if held is None:
+        if held is None or not held.stats.id:
             return
-        skills = self._store.skills
+        skills, stats = self._store.skills, held.stats
         problems = await self._problems(await self._knowledge.library.files(held))
         if not problems:
-            await skills.mark(held.stats.id, validated=held.version)
+            await skills.mark(stats.id, validated=held.version)
+            if stats.needs_rewrite and held.version != stats.validated:
+                await skills.mark(
+                    stats.id, needs_rewrite=False, success_rate=1.0, health_status="unknown", health_note=""
+                )
+            return
+        if not held.origin.by_agent:
             return
         note = one_line("; ".join(problems), 400)
         await skills.mark(held.stats.id, health_status="deprecated", health_note=note, needs_rewrite=True)
@@ -159,19 +188,18 @@ class Growth:
         found = await validate(files, self._knowledge.runner)
         return () if found.ok else (found.problems or ("it could not be tried",))
 
-    async def _extract(self, ended: Ended, trace: Trace) -> None:
+    async def _extract(self, ended: Ended, told: Conversation, trace: Trace) -> None:
         """Make a skill of a run that is worth it."""
         observed = await self._observed(trace)
-        told = ended.harness.conversation(ended.session.id)
-        if told is None or refusal(trace, observed, len(told[0])):
+        if refusal(trace, observed, len(told.transcript)):
             return
         if await self._store.skills.by_batch(trace.run_id):
             return
-        work = await self._store.background.begin("extraction", run_id=ended.run.id, session_id=ended.session.id)
+        await self._settle()
+        work = await self._store.background.begin(_EXTRACTION, run_id=ended.run.id, session_id=ended.session.id)
         try:
-            extraction = Extraction(
-                self._knowledge.library, self._knowledge.editing, self._asking(ended), self._problems
-            )
+            asking = self._asking(ended, told, work)
+            extraction = Extraction(self._knowledge.library, self._knowledge.editing, asking, self._problems)
             author = Author(origin=Origin.REVIEW, run_id=ended.run.id, batch=work.id)
             came = await extraction.run(observed, trace, author)
         except HermesError as error:
@@ -180,18 +208,14 @@ class Growth:
         if came.change is None or not came.change.ok:
             await self._store.background.finish(work.id, "failed", "", {"reason": came.reason})
             return
-        if not came.updated:
-            held = await self._knowledge.library.get(came.change.name)
-            await self._store.skills.mark(held.stats.id, validated=held.version)
-        line = summary(await self._versions(work.id), (), work.id)
-        await self._store.background.finish(work.id, "done", line, {"batch": work.id})
+        await self._record(work, work.id, "done")
 
-    def _asking(self, ended: Ended) -> Ask:
+    def _asking(self, ended: Ended, told: Conversation, work: Work) -> Ask:
         async def ask(text: str) -> str:
             schema = json.dumps(draft_schema(), separators=(",", ":"))
             asked = f"{text}\nThe JSON schema of the answer: {schema}"
-            errand = Errand(surface=SURFACE, title=f"extraction from run {ended.run.id}", request=asked, options={})
-            finished = await self._quiet.run(ended, self._restricted(ended, _NOTHING), errand)
+            errand = Errand(surface=SURFACE, title=f"extraction from run {ended.run.id}", request=asked, work=work.id)
+            finished = await self._quiet.run(ended, told, self._restricted(ended, _NOTHING), errand)
             return finished.result.answer
 
         return ask
@@ -220,12 +244,12 @@ class Growth:
         work = await self._store.background.get(part)
         if work.undone_at is not None:
             raise NotFound(f"{work.id} was undone already", remedy="`hermes review list` shows what can be undone")
-        batch = str(work.payload.get("batch") or "")
+        batch = str(work.payload.get("batch") or work.id)
         changes = await self._knowledge.editing.undo(batch) if await self._store.skills.by_batch(batch) else []
-        notes = await self._knowledge.notes.undo(Noter(who=Who.USER), run_id=batch) if batch else []
         failed = [change.message for change in changes if not change.ok]
         if failed:
             raise HermesError("; ".join(failed), remedy="nothing was changed")
+        notes = await self._knowledge.notes.undo(Noter(who=Who.USER), run_id=batch) if batch else []
         await self._store.background.mark_undone(work.id)
         return [f"skill {change.name}: {change.message}" for change in changes] + [note.message for note in notes]
 

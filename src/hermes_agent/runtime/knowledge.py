@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..config.load import Environment
-from ..config.settings import Settings
+from ..config.settings import Learning, Settings
 from ..memory.external import NONE
 from ..memory.notes import Notes
 from ..memory.snapshot import MemorySnapshot
@@ -19,7 +19,7 @@ from ..safety.redact import Redactor
 from ..skills.index import Invocation, SkillIndex
 from ..skills.library import Held, Library
 from ..skills.manage import Editing
-from ..skills.skill import Circumstances
+from ..skills.skill import Circumstances, Origin
 from ..skills.tools import entries as skill_entries
 from ..store.open import Store
 from ..tools.registry import Entry
@@ -53,10 +53,20 @@ class Knowledge:
         self.editing = Editing(self.library, store.skills, guard=settings.skills.guard_agent_created)
         self.notes = Notes(environment.home, notify, redactor)
 
+    @property
+    def has_skills(self) -> bool:
+        """Whether skills are switched on."""
+        return self._settings.skills.mode is Learning.ON
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether memory is switched on."""
+        return self._settings.memory.mode is Learning.ON
+
     @cached_property
     def external(self) -> ExternalMemory | None:
         """The one memory beside the built-in one, if there is one."""
-        if self._settings.memory.provider in NONE:
+        if self._settings.memory.provider in NONE or not self.has_memory:
             return None
         from ..memory.external import connect
 
@@ -71,16 +81,19 @@ class Knowledge:
 
     def entries(self) -> list[Entry]:
         """The tools of skills and memory."""
-        return [*skill_entries(self.library, self.editing), *memory_entries(self.notes)]
+        skills = skill_entries(self.library, self.editing) if self.has_skills else []
+        return [*skills, *(memory_entries(self.notes) if self.has_memory else [])]
 
     def context_sources(self) -> tuple[ContextSource, ...]:
         """What stands in the prefix."""
-        index = SkillIndex(self.library, self._settings.skills, lambda view: self.circumstances(view.surface))
-        return index, MemorySnapshot(self.notes)
+        index = SkillIndex(self.library, self._settings.skills, self._here)
+        skills: tuple[ContextSource, ...] = (index,) if self.has_skills else ()
+        return (*skills, MemorySnapshot(self.notes)) if self.has_memory else skills
 
     def turn_sources(self) -> tuple[TurnSource, ...]:
         """What speaks to single requests."""
-        sources: list[TurnSource] = [Invocation(self.library, self._here, self._expanded)]
+        invocation = Invocation(self.library, self._here, self._expanded)
+        sources: list[TurnSource] = [invocation] if self.has_skills else []
         if self.external is not None:
             from ..memory.external import RecalledMemory
 
@@ -100,11 +113,15 @@ class Knowledge:
         return self.circumstances(view.surface)
 
     async def _expanded(self, held: Held, text: str) -> str:
-        """A skill's text with what its snippets print, where its maker is trusted."""
+        """A skill's text with what its snippets print, where its maker is trusted, and whoever wrote this version."""
+        if "!`" not in text:
+            return text
         from ..skills.snippets import expanded, is_trusted
 
-        trusted = is_trusted(held.shelf, held.origin)
-        return await expanded(text, trusted, self.runner, Path(held.folder)) if "!`" in text else text
+        written = await self.library.store.written_by(held.stats.id, held.version)
+        by_agent = written is not None and Origin(written.origin).by_agent
+        trusted = is_trusted(held.shelf, held.origin) and not by_agent
+        return await expanded(text, trusted, self.runner, Path(held.folder))
 
     async def close(self) -> None:
         """Let go of the external memory."""

@@ -18,7 +18,6 @@ import msgspec
 
 from ..store.skills import SkillStats, SkillStore
 from ..types.errors import HermesError, NotFound, StoreUnwritable
-from .similarity import vector_of
 from .skill import Author, Files, Origin, Shelf, Skill
 from .tree import Aside, SkillFolders
 
@@ -81,6 +80,8 @@ def described(stats: SkillStats, skill: Skill, version: str) -> SkillStats:
     """The statistics with what the Markdown says now; what cannot be read says nothing new."""
     if not skill.description:
         return msgspec.structs.replace(stats, version=version)
+    from .similarity import vector_of
+
     return msgspec.structs.replace(
         stats,
         description=skill.description,

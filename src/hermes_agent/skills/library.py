@@ -138,6 +138,15 @@ class Library:
 
         return await asyncio.to_thread(read_folder, held.folder)
 
+    async def similar(self, text: str, limit: int, workspace: str = "") -> list[tuple[Held, float]]:
+        """The skills in use that are most like a text, best first."""
+        from .similarity import cosine, vector_of
+
+        wanted = vector_of(text)
+        found = [(held, cosine(wanted, held.stats.embedding)) for held in await self.all(workspace)]
+        ranked = sorted((one for one in found if one[1] > 0), key=lambda one: (-one[1], one[0].name))
+        return ranked[: max(0, limit)]
+
     def folder_of(self, shelf: Shelf, workspace: str = "") -> Path:
         """Where a shelf lies. The team's and the hub's are our copies of what is kept elsewhere."""
         match shelf:

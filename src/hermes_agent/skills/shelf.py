@@ -23,6 +23,7 @@ KEPT = ".seen"
 _GRAIN = 2.0
 _MOST_FILES = 400
 _MOST_VERDICTS = 4096
+_UNREAD = "binary"
 _VERDICTS: dict[bytes, tuple[str, str]] = {}
 Mark = tuple[tuple[str, int, int, int, int, int], ...]
 
@@ -152,12 +153,10 @@ def _judged(path: str, data: bytes) -> tuple[str, str]:
 
     key = hashlib.sha256(f"{path}\0".encode("utf-8", "surrogatepass") + data).digest()
     if key not in _VERDICTS:
-        screening = screen({path: data})
+        found = [one for one in screen({path: data}).concerns if one.rule != _UNREAD]
         said = {Verdict.BLOCK: "", Verdict.FLAG: ""}
         for verdict in said:
-            concerns = [
-                f"{one.file} line {one.line}: {one.why}" for one in screening.concerns if one.verdict is verdict
-            ]
+            concerns = [f"{one.file} line {one.line}: {one.why}" for one in found if one.verdict is verdict]
             said[verdict] = "; ".join(list(dict.fromkeys(concerns))[:3])
         if len(_VERDICTS) >= _MOST_VERDICTS:
             _VERDICTS.clear()

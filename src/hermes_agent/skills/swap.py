@@ -45,14 +45,22 @@ def removed(work: int, temporary: str, folder: int, base: str, old: bytes) -> No
 
 
 def swapped(work: int, temporary: str, folder: int, base: str, old: bytes) -> None:
+    """A new file in the place of one that holds `old`."""
     if content(folder, base) != old:
         raise Overtaken(base)
+    exchanged(work, temporary, folder, base, old)
+
+
+def exchanged(work: int, temporary: str, folder: int, base: str, old: bytes) -> None:
+    """Exchange first and look then: whatever came out that is not `old` goes back in, however late it was saved."""
     ours = _state(work, temporary)
     try:
-        exchanged = renamed(work, temporary, folder, base, EXCHANGE)
+        done = renamed(work, temporary, folder, base, EXCHANGE)
     except FileNotFoundError as error:
         raise Overtaken(base) from error
-    if not exchanged:
+    if not done:
+        if content(folder, base) != old:
+            raise Overtaken(base)
         os.rename(temporary, base, src_dir_fd=work, dst_dir_fd=folder)
         return
     if content(work, temporary) != old:

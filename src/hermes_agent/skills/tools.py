@@ -8,13 +8,13 @@ import msgspec
 
 from ..tools.registry import Entry
 from ..tools.tool import Tool
+from ..tools.vouching import vouched
 from ..types.base import Value
 from ..types.errors import HermesError, NotFound
 from ..types.tools import Capability, Effect, Label, ToolContext, ToolResult
 from .history import text_of
 from .library import Held, Library
 from .manage import Editing
-from .similarity import cosine, vector_of
 from .skill import MAIN, Author, Change, Origin, Shelf
 
 _MOST = 100
@@ -58,6 +58,8 @@ class SkillTools:
         limit: Annotated[int, "at most so many"] = 20,
     ) -> ToolResult:
         """List skills: written procedures for recurring work. Read one with skill_view."""
+        from .similarity import cosine, vector_of
+
         held = await self._library.all(str(context.workspace))
         wanted = vector_of(query) if query else None
         listed = [
@@ -120,7 +122,7 @@ class SkillTools:
         write_file, remove_file. SKILL.md begins with front matter: ---, name, description (what it does and when to use
         it), ---; then when to use it, steps, pitfalls, how to verify. Name the kind of work, not the incident."""
         caller = context.caller
-        if caller.tainted:
+        if not await vouched(context, f"change of the skill {name} ({action})", content or new or path):
             return _answer(Change(ok=False, action=action, name=name, error="tainted", message=_TAINTED))
         origin = Origin.REVIEW if caller.surface == _REVIEW else Origin.FOREGROUND
         author = Author(origin=origin, run_id=caller.run_id, batch=caller.run_id)
@@ -155,7 +157,7 @@ def entries(library: Library, editing: Editing) -> list[Entry]:
     made = (
         Tool("skills_list", tools.skills_list).with_spec(**reading),
         Tool("skill_view", tools.skill_view).with_spec(**reading),
-        Tool("skill_manage", tools.skill_manage, timeout=120.0).with_spec(**writing),
+        Tool("skill_manage", tools.skill_manage, timeout=900.0).with_spec(**writing),
     )
     return [_entry(tool.with_spec(family="skills", labels=frozenset())) for tool in made]
 

@@ -14,7 +14,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -142,7 +142,7 @@ class SkillFolders:
         self._unchanged &= current
         for state in current - self._unchanged:
             name, written, touched, _ = state
-            began = int(name.partition("-")[0], 16)
+            began = _began(name)
             if written < began - _GRAIN and touched < began + _GRAIN:
                 self._unchanged.add(state)
             elif self._differs(name):
@@ -157,16 +157,20 @@ class SkillFolders:
 
     def _aside(self, note: Path) -> Aside | None:
         try:
-            return msgspec.json.decode(note.read_bytes(), type=Aside)
+            aside = msgspec.json.decode(note.read_bytes(), type=Aside)
         except (OSError, msgspec.MsgspecError):
             return None
+        parts = (aside.id, aside.name, *aside.path.split("/"))
+        return aside if note.stem == aside.id and not {"", ".", ".."} & set(parts) else None
 
     def written_late(self) -> list[tuple[Aside, bytes]]:
         """Files that were written to after they had been replaced; those that nobody can write to are dropped."""
         try:
-            notes = sorted(path for path in self.work.iterdir() if path.suffix == ".json")
+            listed = sorted(self.work.iterdir())
         except OSError:
             return []
+        notes = [path for path in listed if path.suffix == ".json"]
+        self._clear(path for path in listed if path.suffix != ".json" and not Path(f"{path}.json").exists())
         found = []
         for note in notes:
             aside = self._aside(note)
@@ -181,9 +185,15 @@ class SkillFolders:
                 self.drop(aside)
         return found
 
+    def _clear(self, orphans: Iterable[Path]) -> None:
+        """Remove what a crash left long ago."""
+        for path in orphans:
+            if time.time_ns() - _began(path.name) > _LATEST * 1e9:
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
+
     def put_back(self, aside: Aside) -> bool:
         """Give a file that was written late its place again, the file itself, so that its writer goes on writing to
-        what is in use. False when the place holds neither what the agent wrote nor nothing."""
+        what is in use. False when the place does not hold what it was replaced with."""
         try:
             with self._parent(aside.name, aside.path) as (folder, base), opened(self.work) as work:
                 held = content(folder, base)
@@ -259,6 +269,14 @@ class SkillFolders:
             yield fd, parts[-1]
         finally:
             os.close(fd)
+
+
+def _began(name: str) -> int:
+    """When something was put into `.work`, as its name says; what is not named so was never put there by us."""
+    try:
+        return int(name.partition("-")[0], 16)
+    except ValueError:
+        return time.time_ns()
 
 
 def _idle(file: Path, since: float) -> bool:

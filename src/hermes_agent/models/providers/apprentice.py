@@ -6,9 +6,9 @@ It reads only the request it is given. A task is a list of steps in the user's m
     2. terminal {"command": "send report"} verify read_file {"path": "sent.log"}
 
 It does them in order, takes the first way and, after a failure, sometimes stubbornly the same one again and sometimes
-the next; it follows hints and steers most of the time, also those that skip a step or move it; it slips
-now and then. Its faults are fixed in `apprentice.json`, so that figures measured with it can be compared. It is not a
-model and does not pretend to be one.
+the next; it follows hints and steers most of the time, also those that skip a step or move it; a skill that it is told
+of it mostly reads first, and then follows like a hint; it slips now and then. Its faults are fixed in
+`apprentice.json`, so that figures measured with it can be compared. It is not a model and does not pretend to be one.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ _PREFER = re.compile(r"\b(?:[Uu]se|prefer) `?([A-Za-z_][\w-]*)`?")
 _SKIP = re.compile(r"\b[Ss]kip `?([A-Za-z_][\w-]*)`?")
 _AFTER = re.compile(r"\bdo `?([A-Za-z_][\w-]*)`? after `?([A-Za-z_][\w-]*)`?", re.IGNORECASE)
 _BEFORE = re.compile(r"\bdo `?([A-Za-z_][\w-]*)`? before `?([A-Za-z_][\w-]*)`?", re.IGNORECASE)
+_SKILL = re.compile(r"\bthe skill `([a-z0-9-]+)` fits")
+_READING = "skill_view"
 _SEED = re.compile(r"[0-9]{1,18}")
 _decoder = json.JSONDecoder()
 
@@ -113,7 +115,7 @@ def progress_of(steps: Sequence[Step], messages: Sequence[Message]) -> Progress:
     """What the results in the transcript say about the steps."""
     at = Progress(step=0)
     for message in messages:
-        if not isinstance(message, CallFinished) or at.step >= len(steps):
+        if not isinstance(message, CallFinished) or message.tool == _READING or at.step >= len(steps):
             continue
         step = steps[at.step]
         verifying = at.doubtful and step.verify is not None and message.tool == step.verify.tool
@@ -153,6 +155,9 @@ class Apprentice:
             text = f"Done, {len(steps)} steps. The last one said: {one_line(at.last, 200)}"
         elif len(at.failed) >= self._faults.patience or not request.may_call_tools:
             text = f"I gave up at step {at.step + 1}: {one_line(at.last, 200)}"
+        elif skill := self._unread(request, messages, asked):
+            call = ToolCall(id=f"call_{number}", name=_READING, arguments={"name": skill})
+            return ModelAnswer(text="", calls=(call,), stop="tool_calls", usage=usage)
         else:
             way = self._choose(steps[at.step], at, messages, rng)
             known = {tool.name for tool in request.prefix.tools}
@@ -161,6 +166,16 @@ class Apprentice:
             return ModelAnswer(text="", calls=(call,), stop="tool_calls", usage=usage)
         on_text(text)
         return ModelAnswer(text=text, stop="stop", usage=usage)
+
+    def _unread(self, request: ModelRequest, messages: Sequence[Message], asked: str) -> str:
+        """A skill that was recommended and not read yet; empty when there is none, or it is not heeded."""
+        told = [name for message in messages if isinstance(message, Fragment) for name in _SKILL.findall(message.text)]
+        read = sum(isinstance(message, CallFinished) and message.tool == _READING for message in messages)
+        heeded = [
+            name for name in told if random.Random(f"{self.seed}:{name}:{asked}").random() < self._faults.attention
+        ]
+        can = any(tool.name == _READING for tool in request.prefix.tools)
+        return heeded[read] if can and read < len(heeded) else ""
 
     def _choose(self, step: Step, at: Progress, messages: Sequence[Message], rng: random.Random) -> Way:
         """The way to try now: verify what is in doubt, heed advice, else the first that has not failed."""
@@ -189,7 +204,7 @@ class Apprentice:
 
 def _as_planned(steps: tuple[Step, ...], messages: Sequence[Message]) -> tuple[Step, ...]:
     """The steps that hints leave, in the order that hints ask for."""
-    told = "\n".join(message.text for message in messages if isinstance(message, Fragment))
+    told = _told(messages)
     skipped = set(_SKIP.findall(told))
     kept = [step for step in steps if not all(way.tool in skipped for way in step.ways)]
     asked = [(*pair, 1) for pair in _AFTER.findall(told)] + [(*pair, 0) for pair in _BEFORE.findall(told)]
@@ -204,13 +219,19 @@ def _as_planned(steps: tuple[Step, ...], messages: Sequence[Message]) -> tuple[S
 
 def _advised(ways: list[Way], messages: Sequence[Message]) -> list[Way]:
     """The ways in the order that hints and steers ask for."""
-    told = "\n".join(
-        message.text
-        for message in messages
-        if isinstance(message, Fragment) or (isinstance(message, CallFinished) and message.status is CallStatus.STEERED)
-    )
+    told = _told(messages, CallStatus.STEERED)
     avoided, preferred = set(_AVOID.findall(told)), set(_PREFER.findall(told))
     return sorted(ways, key=lambda way: (way.tool in avoided) - (way.tool in preferred))
+
+
+def _told(messages: Sequence[Message], *more: CallStatus) -> str:
+    """What hints and skills say, and results with these statuses."""
+    return "\n".join(
+        message.text
+        for message in messages
+        if isinstance(message, Fragment)
+        or (isinstance(message, CallFinished) and (message.tool == _READING or message.status in more))
+    )
 
 
 def connect(options: ProviderOptions) -> Apprentice:

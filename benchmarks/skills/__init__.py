@@ -1,0 +1,1 @@
+"""Benchmarks of skills: does the library stay small and useful, and what does it cost."""
