@@ -163,11 +163,11 @@ class App:
 
         if self.knowledge is None or not self.knowledge.has_skills:
             return LearnedAdvisor(self.store, self.settings.learning, self._noticed)
-        from .learning.offering import LibraryOffers
+        from .learning.offering import LibraryOffers, Likeness
         from .learning.refine import Refining
 
         known = self.knowledge
-        offers = LibraryOffers(known.library, known.circumstances)
+        offers = LibraryOffers(known.library, known.circumstances, Likeness(known.embed, self._noticed))
         advisor = LearnedAdvisor(self.store, self.settings.learning, self._noticed, offers)
         advisor.after_learning = Refining(self.store, known.library, known.editing, self.settings.skills).learned
         return advisor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from hermes_agent.skills.format import parse_skill, render_skill
 from hermes_agent.skills.skill import MAIN, Skill, Trial
+from hermes_agent.store.open import open_store
 from tests.cli.forked import ForkedHermes
 from tests.cli.skill_editor import GREET, SCRIPT, editing, lay
 from tests.cli.terminal import terminal
@@ -185,9 +187,9 @@ def test_a_folder_that_is_on_no_shelf(forked: ForkedHermes) -> None:
         judged = forked.json("skills", "validate", target)
         assert judged["ok"] and not judged["complete"]
         assert "'author' is no field of the standard; other programs expect it under metadata" in judged["notes"]
+    assert forked.json("skills", "validate", "drafts", code=1)["problems"] == ["drafts has no SKILL.md"]
     (folder / "leak").symlink_to("/etc/passwd")
     assert "links are not followed" in forked.json("skills", "validate", "drafts/greet", code=1)["problems"][0]
-    assert forked.json("skills", "validate", "drafts", code=1)["problems"] == ["drafts has no SKILL.md"]
     for target in ("drafts/none", "/etc/passwd", "grete"):
         assert forked.json("skills", "validate", target, code=2)["error"]
 
@@ -211,12 +213,22 @@ def test_a_skill_that_breaks_and_is_mended(forked: ForkedHermes) -> None:
     assert (report["status"], report["before"]) == ("healthy", "deprecated")
 
 
+def disable_everything(forked: ForkedHermes) -> None:
+    """So that the bundled ones are not tried as well."""
+    assert len(forked.json("skills", "list")) >= 10
+    store = open_store("", forked.home)
+
+    async def work() -> None:
+        for stats in await store.skills.listed():
+            await store.skills.mark(stats.id, enabled=False)
+
+    asyncio.run(work())
+    store.close()
+
+
 @pytest.mark.req("L10")
 def test_health_tries_what_is_due(forked: ForkedHermes) -> None:
-    for name in ("csv-analysis", "git-workflow", "incident-report", "log-triage", "plotting", "python-test-debugging"):
-        forked.run("skills", "disable", name)
-    for name in ("refactoring", "release-notes", "sql-exploration", "web-research"):
-        forked.run("skills", "disable", name)
+    disable_everything(forked)
     lay(forked.home / "skills", msgspec.structs.replace(GREET, trials=(GREET.trials[0],)), "echo bye\n")
     lay(forked.home / "skills", msgspec.structs.replace(GREET, name="untested", trials=()))
     lay(forked.home / "skills", msgspec.structs.replace(GREET, name="works", trials=(GREET.trials[1],)))

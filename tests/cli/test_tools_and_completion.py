@@ -87,6 +87,7 @@ def test_help_lists_every_command_and_every_command_has_help(hermes: Hermes, eve
         "learning",
         "skills",
         "memory",
+        "review",
         "fork",
         "compare",
         "export",

@@ -185,8 +185,8 @@ class LearningSettings(Group, frozen=True, kw_only=True):
 class SkillSettings(Group, frozen=True, kw_only=True):
     """Skills, which `mode` switches off as a whole. After `creation_nudge_interval` steps with tools a background
     review looks for something worth keeping; 0 is never. `guard_agent_created` scans what agents write.
-    `index_characters` bounds the list of skills in the prompt. `project` reads `.hermes/skills` of the workspace; `team`
-    is a shared folder or the address of a git repository. `embeddings` names an embedding model (provider:model) for
+    `index_characters` bounds the list of skills in the prompt. `project` reads `.hermes/skills` of the workspace,
+    `team` is a shared folder or the address of a git repository. `embeddings` names an embedding model for
     similarity; empty is lexical. `rate` is how fast the moving success rate follows; `check_days` how often skills are
     tried on their test inputs and `archive_days` how long an unused one of the review is kept, 0 is never."""
 

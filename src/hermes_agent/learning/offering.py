@@ -2,53 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from ..skills.conditions import unmet
 from ..skills.library import Held, Library
 from ..skills.similarity import Vector, cosine, vector_of
 from ..skills.skill import Circumstances, Health, Skill
 from ..types.advice import Situation
+from ..types.errors import HermesError
 from ..types.text import one_line
 from .recommending import Offer
 
 _KEPT = 2_000
 _DESCRIBED = 120
+Embed = Callable[[Sequence[str]], Awaitable[list[list[float]]]]
+"""Texts as vectors of length one, from an embedding model."""
+
+
+def words_of_skill(skill: Skill) -> str:
+    """What a skill is about, in its own words."""
+    return " ".join((skill.name.replace("-", " "), skill.description, *skill.triggers, *skill.tags))
 
 
 def vector_of_skill(skill: Skill) -> Vector:
-    """What a skill is about, from its own words."""
-    return vector_of(" ".join((skill.name.replace("-", " "), skill.description, *skill.triggers, *skill.tags)))
+    """What a skill is about, as a vector of words."""
+    return vector_of(words_of_skill(skill))
+
+
+class Likeness:
+    """How alike a request and skills are: by their words, or by an embedding model where one is configured. A model
+    that fails costs its judgement, never the answer: words decide then, and `notify` hears of it once."""
+
+    def __init__(self, embed: Embed | None = None, notify: Callable[[str], None] | None = None) -> None:
+        self._embed = embed
+        self._notify = notify
+        self._words: dict[tuple[str, str], Vector] = {}
+        self._meanings: dict[tuple[str, str], list[float]] = {}
+
+    async def to(self, request: str, skills: Sequence[Held]) -> list[float]:
+        """For each skill a number from 0 to 1."""
+        if self._embed is not None and skills:
+            try:
+                return await self._by_meaning(self._embed, request, skills)
+            except HermesError as error:
+                if self._notify is not None:
+                    self._notify(f"{error}; skills are compared by their words until the next start")
+                self._embed = None
+        asked = vector_of(request)
+        return [cosine(asked, self._word_vector(held)) for held in skills]
+
+    async def _by_meaning(self, embed: Embed, request: str, skills: Sequence[Held]) -> list[float]:
+        missing = [held for held in skills if (held.name, held.version) not in self._meanings]
+        found = await embed([request, *(words_of_skill(held.skill) for held in missing)])
+        _bounded(self._meanings, len(missing))
+        self._meanings.update({(held.name, held.version): one for held, one in zip(missing, found[1:], strict=True)})
+        vectors = [self._meanings[held.name, held.version] for held in skills]
+        return [max(0.0, sum(a * b for a, b in zip(found[0], vector, strict=True))) for vector in vectors]
+
+    def _word_vector(self, held: Held) -> Vector:
+        key = (held.name, held.version)
+        if key not in self._words:
+            _bounded(self._words, 1)
+            self._words[key] = vector_of_skill(held.skill)
+        return self._words[key]
+
+
+def _bounded(known: dict[tuple[str, str], Vector] | dict[tuple[str, str], list[float]], more: int) -> None:
+    if len(known) + more > _KEPT:
+        known.clear()
 
 
 class LibraryOffers:
-    """The skills of a library as learning asks for them. What they are about is read once per version."""
+    """The skills of a library as learning asks for them."""
 
-    def __init__(self, library: Library, circumstances: Callable[[str], Circumstances]) -> None:
+    def __init__(self, library: Library, circumstances: Callable[[str], Circumstances], likeness: Likeness) -> None:
         self._library = library
         self._circumstances = circumstances
-        self._vectors: dict[tuple[str, str], Vector] = {}
+        self._likeness = likeness
 
     async def offers(self, situation: Situation) -> Sequence[Offer]:
         """The skills that are usable where the request comes from; broken ones are left out."""
         here = self._circumstances(situation.surface)
-        asked = vector_of(situation.request)
+        usable = [
+            held
+            for held in await self._library.all(situation.workspace)
+            if held.stats.health_status != Health.DEPRECATED and not unmet(held.skill.conditions, here)
+        ]
         return [
             Offer(
                 name=held.name,
                 version=held.version,
                 description=one_line(held.skill.description, _DESCRIBED),
-                similarity=cosine(asked, self._vector(held)),
+                similarity=similarity,
                 vouched=not held.origin.by_agent,
             )
-            for held in await self._library.all(situation.workspace)
-            if held.stats.health_status != Health.DEPRECATED and not unmet(held.skill.conditions, here)
+            for held, similarity in zip(usable, await self._likeness.to(situation.request, usable), strict=True)
         ]
-
-    def _vector(self, held: Held) -> Vector:
-        key = (held.name, held.version)
-        if key not in self._vectors:
-            if len(self._vectors) >= _KEPT:
-                self._vectors.clear()
-            self._vectors[key] = vector_of_skill(held.skill)
-        return self._vectors[key]

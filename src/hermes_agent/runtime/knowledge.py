@@ -26,6 +26,7 @@ from ..tools.registry import Entry
 from ..types.advice import ContextSource, SessionView, TurnSource
 
 if TYPE_CHECKING:
+    from ..learning.offering import Embed
     from ..memory.external import ExternalMemory
     from ..skills.validation import SandboxRunner
 
@@ -78,6 +79,16 @@ class Knowledge:
         from ..skills.validation import sandboxed
 
         return sandboxed(self._settings.sandbox, self._environment.passed_on, [self._environment.home])
+
+    @cached_property
+    def embed(self) -> Embed | None:
+        """The embedding model that compares requests with skills; None where words do."""
+        name = self._settings.skills.embeddings
+        if not name:
+            return None
+        from ..models.embeddings import embeddings
+
+        return embeddings(name, self._environment.access).vectors
 
     def entries(self) -> list[Entry]:
         """The tools of skills and memory."""

@@ -26,7 +26,6 @@ from .engine import Ended, Finished
 from .inline import InlineEngine
 from .lease import Heartbeat
 
-
 _WORK = "work"
 
 

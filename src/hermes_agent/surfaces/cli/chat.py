@@ -21,6 +21,7 @@ from .chat_commands import SlashCommands
 from .chat_lines import talk_in_lines
 from .chat_room import Room, Seat
 from .console import Console
+from .news import tell_all_news
 from .opening import opened
 from .options import directory_option, model_options, yes_option
 from .progress import Progress
@@ -83,7 +84,6 @@ async def _on_screen(start: Start) -> int:
             room = _room(app, start, console, progress)
             history = list(reversed(await app.store.inbox.texts(_REMEMBERED)))
             screen = Screen(room, SlashCommands(room), streamed, history)
-            screen.sessions = [one.id for one in await app.store.sessions.recent(20)]
             room.approver = AlwaysYes() if start.yes else screen
             console.note(f"hermes {__version__} · {room.seat.model} · {start.directory.resolve()}")
             await _enter(room, start)
@@ -105,6 +105,7 @@ def _room(app: App, start: Start, console: Console, progress: Progress) -> Room:
 
 async def _enter(room: Room, start: Start) -> None:
     """Say what waits for the user, and go on where the session was: its last exchange is shown."""
+    await tell_all_news(room.app, room.console)
     await room.checkpoints.tell()
     if not start.session:
         return

@@ -14,6 +14,7 @@ from ...types.base import Value
 from ...types.errors import HermesError, UsageError
 from ...types.events import InboxMode
 from .chat_room import Room
+from .chat_skills import ChatSkills
 from .console import ago
 from .judge import judged, show_judgement
 from .status import read_status, show_status
@@ -23,7 +24,7 @@ from .why_page import Page
 from .why_receipt import receipt_of
 
 _LISTED = 10
-_COMMAND = re.compile(r"/[a-z]*(\s|$)")
+_COMMAND = re.compile(r"/([a-z][a-z0-9_-]*)?(\s|$)")
 
 
 class Leave(Exception):
@@ -43,6 +44,7 @@ class SlashCommands:
 
     def __init__(self, room: Room) -> None:
         self._room = room
+        self.skills = ChatSkills(room)
         self.table = {
             "/help": SlashCommand(argument="", summary="this list", act=self._help),
             "/new": SlashCommand(argument="", summary="begin a new session", act=self._new),
@@ -51,6 +53,8 @@ class SlashCommands:
             "/show": SlashCommand(argument="", summary="this session from its beginning", act=self._show),
             "/model": SlashCommand(argument="NAME", summary="which model answers from now on", act=self._model),
             "/tools": SlashCommand(argument="", summary="which tools there are", act=self._tools),
+            "/skills": SlashCommand(argument="", summary="which skills there are", act=self._skills),
+            "/memory": SlashCommand(argument="", summary="what is remembered in every session", act=self._memory),
             "/status": SlashCommand(argument="", summary="what is running, waiting, interrupted", act=self._status),
             "/plan": SlashCommand(argument="", summary="where the turn under way stands", act=self._plan),
             "/steer": SlashCommand(
@@ -82,14 +86,19 @@ class SlashCommands:
         return bool(text.strip()) and text.split(maxsplit=1)[0] in self.table
 
     def meant(self, text: str) -> bool:
-        """Whether the text is meant as a command, known or not: a path such as /etc/hosts is not."""
+        """Whether the text is meant as a command or skill, known or not: a path such as /etc/hosts is not, nor is
+        anything behind a space."""
         return _COMMAND.match(text) is not None
 
     async def run(self, text: str) -> None:
-        """Do what a line that begins with a slash says. Errors are shown, not raised; Leave is raised."""
-        name, _, argument = text.strip().partition(" ")
+        """Do what a line that begins with a slash says: a command of the chat, else a skill of that name, which is a
+        message to the agent, else a command by its beginning. Errors are shown, not raised; Leave is raised."""
+        name, *rest = text.split(maxsplit=1)
         try:
-            await self._named(name).act(argument.strip())
+            if name not in self.table and await self.skills.has(name):
+                await self._room.say(text)
+            else:
+                await self._named(name).act(rest[0].strip() if rest else "")
         except HermesError as error:
             self._room.console.fail(error)
 
@@ -98,14 +107,20 @@ class SlashCommands:
         fitting = [name] if name in self.table else [one for one in self.table if one.startswith(name)]
         if len(fitting) == 1:
             return self.table[fitting[0]]
-        close = fitting or difflib.get_close_matches(name, self.table, n=1)
-        raise UsageError(f"there is no command {name}", remedy=" or ".join(close) or "/help")
+        skills = [f"/{skill}" for skill in self.skills.known]
+        close = fitting + [one for one in skills if one.startswith(name)]
+        close = close or difflib.get_close_matches(name, [*self.table, *skills], n=1)
+        raise UsageError(f"there is no command {name}", remedy=" or ".join(close) or "/help, or /skills")
 
     def completions(self, text: str, sessions: Iterable[str]) -> list[tuple[str, str]]:
         """What may come behind the text, each with a remark."""
         name, space, argument = text.partition(" ")
         if not space:
-            return [(one, made.summary) for one, made in self.table.items() if one.startswith(name)]
+            found = {f"/{skill}": what for skill, what in self.skills.known.items()}
+            found |= {one: made.summary for one, made in self.table.items()}
+            return [
+                (one, found[one]) for one in [*self.table, *sorted(found.keys() - self.table)] if one.startswith(name)
+            ]
         if name == "/switch":
             return [(one, "") for one in sessions if one.startswith(argument)]
         return []
@@ -114,6 +129,10 @@ class SlashCommands:
         rows = [(f"{name} {made.argument}".strip(), made.summary) for name, made in self.table.items()]
         for usage, summary in rows:
             self._room.console.say(f"  {usage.ljust(18)} {summary}")
+        self._room.console.say("  /SKILL [ARGUMENTS]".ljust(21) + "use a skill; /skills lists them")
+        self._room.console.say(
+            "A command wins over a skill of the same name; with a space before the slash the skill wins."
+        )
         self._room.console.say("Enter sends; Esc Enter, or a backslash before Enter, begins a new line.")
         self._room.console.say("While a turn runs: Enter queues, /steer joins, Ctrl-C stops it.")
 
@@ -160,6 +179,12 @@ class SlashCommands:
     async def _tools(self, argument: str) -> None:
         rows = [(one["name"], one["verdict"], one["description"].partition("\n")[0]) for one in described()]
         self._room.console.table(("tool", "verdict", "what it does"), rows)
+
+    async def _skills(self, argument: str) -> None:
+        await self.skills.show(self.table)
+
+    async def _memory(self, argument: str) -> None:
+        await self.skills.show_memory()
 
     async def _status(self, argument: str) -> None:
         show_status(await read_status(self._room.app), self._room.console)

@@ -22,6 +22,7 @@ from .answers import EXIT_CODES, show_answer
 from .chat_learning import Checkpoints
 from .console import Console
 from .driving import say_when_waiting
+from .news import tell_news
 from .opening import check_workspace
 from .progress import Progress
 from .why_learning import learned_line
@@ -86,7 +87,9 @@ class Room:
         return interrupted
 
     async def say(self, text: str, mode: InboxMode = InboxMode.QUEUE) -> None:
-        """Commit a message; it is answered in its turn, or joins or ends the one under way."""
+        """Commit a message; it is answered in its turn, or joins or ends the one under way. What was learned while the
+        user was typing is told now."""
+        await tell_news(self.app, self.console)
         redacted = self.app.redactor.redact(text)
         if redacted != text:
             self.console.note("a secret in your message was replaced before it was stored", "yellow")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...safety.approvals import Answer, Question
+from ...types.errors import HermesError
 from ...types.text import one_line
 from .asking import chosen, decisions, show_choices
 from .chat_commands import Leave, SlashCommands
@@ -59,12 +61,20 @@ class Screen:
         self._warned = False
         self._code = 0
         self.sessions: list[str] = []
+        self._looking: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._prompt = self._make_prompt(history)
         streamed.redraw = self._prompt.app.invalidate
         room.changed = self._state_changed
 
     async def talk(self) -> int:
         """Until the user leaves. Leaving in the middle of a turn leaves it to the next start."""
+        self._look_again()
+        try:
+            return await self._talk()
+        finally:
+            self._looking.cancel()
+
+    async def _talk(self) -> int:
         while True:
             try:
                 text = await self._prompt.prompt_async()
@@ -77,13 +87,23 @@ class Screen:
             try:
                 if self._commands.meant(text):
                     await self._commands.run(text)
-                    self.sessions = [one.id for one in await self._room.app.store.sessions.recent(20)]
+                    self._look_again()
                 elif text.strip():
                     await self._room.say(text)
                 self._warned = False
             except Leave:
                 if self._may_leave():
                     return 0
+
+    def _look_again(self) -> None:
+        self._looking.cancel()
+        self._looking = asyncio.ensure_future(self._look_around())
+
+    async def _look_around(self) -> None:
+        """See what can be completed: sessions and skills."""
+        with contextlib.suppress(HermesError):
+            self.sessions = [one.id for one in await self._room.app.store.sessions.recent(20)]
+            await self._commands.skills.refresh()
 
     async def approve(self, questions: Sequence[Question]) -> Sequence[Answer]:
         """Yes, no, or yes for the rest of the session, for each call."""

@@ -63,8 +63,11 @@ async def _provider(app: App) -> Check:
     name, remedy = "memory provider", "`hermes config set memory.provider none` goes on without it"
     try:
         external = app.knowledge.external
-        if external is None:
-            return good(name, "none beside the built-in memory")
+    except HermesError as error:
+        return failed(name, error)
+    if external is None:
+        return good(name, "none beside the built-in memory")
+    try:
         wrong = await asyncio.wait_for(external.check(), _PATIENCE)
     except HermesError as error:
         return failed(name, error)

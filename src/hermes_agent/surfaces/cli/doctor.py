@@ -30,6 +30,7 @@ from .checkup import (
     failed,
     good,
 )
+from .checkup_knowledge import check_knowledge
 from .console import Console, print_json
 from .options import json_option
 
@@ -104,6 +105,7 @@ async def _examine_store(environment: Environment, settings: Settings) -> list[C
     try:
         checks += await check_journal(store, _SESSIONS)
         runs = await app.engine.abandoned()
+        checks += await check_knowledge(app)
     except HermesError as error:
         return [*checks, failed("runs", error)]
     finally:

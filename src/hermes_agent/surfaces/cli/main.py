@@ -17,6 +17,7 @@ COMMANDS = {
     "learning": "What was learned, on what evidence; approve, undo, replay.",
     "skills": "Procedures the agent can follow; see, write, test, share them.",
     "memory": "What is remembered in every session.",
+    "review": "What background reviews changed; undo it.",
     "fork": "Begin a run again from one of its steps, with something changed.",
     "compare": "Two runs side by side.",
     "export": "Trajectories for training, as JSONL.",

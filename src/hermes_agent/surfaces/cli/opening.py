@@ -11,11 +11,13 @@ from ...config.load import read_environment
 from ...store.sessions import Session
 from ...types.errors import UsageError
 from .console import Console
+from .leaving import finish_background
 
 
 @asynccontextmanager
 async def opened(console: Console, parts: Parts | None = None) -> AsyncIterator[App]:
-    """The agent of this home, which only its user may read. Closed at the end. Notices of the store go to stderr."""
+    """The agent of this home, which only its user may read. Closed at the end, when what it does in
+    the background is finished or the user skipped it. Notices of the store go to stderr."""
     environment = read_environment()
     with suppress(OSError):  # what is wrong with the home is said by the store, with the remedy
         environment.home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -23,6 +25,7 @@ async def opened(console: Console, parts: Parts | None = None) -> AsyncIterator[
     try:
         yield app
     finally:
+        await finish_background(app, console)
         await app.close()
 
 

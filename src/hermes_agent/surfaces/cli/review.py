@@ -191,8 +191,8 @@ def _print(console: Console, found: Reviewed) -> None:
     console.say(f"{work.kind} {work.id}, {ago(work.at)}: {state(work)}")
     if work.run_id:
         console.say(f"after run {work.run_id} of session {work.session_id}")
-    if reason := str(work.payload.get("reason") or ""):
-        console.say(f"reason: {visible(one_line(reason, 1000))}")
+    if found.reason:
+        console.say(f"reason: {visible(one_line(found.reason, 1000))}")
     console.say(f"cost: {_cost(found.cost)}")
     for change in found.skills:
         console.say(f"\nskill {change.name}: {_versions(change)}")

@@ -14,11 +14,13 @@ from ...skills.skill import Files
 from ...skills.undoing import ARCHIVING
 from ...store.background import RUNNING, Work
 from ...store.database import Connection
+from ...store.runs import Run
 from ...store.skills import Version
 from ...store.usage import Used, UsedBy
 from ...tools.sandbox.identity import Life
 from ...types.base import Value
 from ...types.errors import NotFound
+from ...types.events import RunFinished
 from .driving import driver_of
 from .usage import UsageLine, line_of
 
@@ -54,9 +56,10 @@ class NoteStep(Value, frozen=True, kw_only=True):
 
 
 class Reviewed(Value, frozen=True, kw_only=True):
-    """A piece of work with everything it changed."""
+    """A piece of work with everything it changed. `reason` is why it did not end well."""
 
     work: Work
+    reason: str
     skills: tuple[SkillChange, ...]
     notes: tuple[NoteStep, ...]
     cost: UsageLine
@@ -83,6 +86,7 @@ async def reviewed(app: App, work: Work) -> Reviewed:
         by_skill.setdefault(version.skill_id, []).append(version)
     return Reviewed(
         work=work,
+        reason=await _reason(app, work),
         skills=tuple([await _skill_change(app, versions) for versions in by_skill.values()]),
         notes=tuple(await _note_steps(app, batch)),
         cost=line_of(work.id, await _usage(app, work), app.environment.home),
@@ -95,10 +99,10 @@ async def settle(app: App) -> None:
     for work in await app.store.background.listed(_LOOKED_AT):
         if work.status != RUNNING or work.kind == CURATION:
             continue
-        runs = [run for session in await _beside(app, work) for run in await app.store.runs.of_session(session)]
+        runs = await _runs(app, work)
         drivers = [driver_of(run) for run in runs]
-        gone = bool(drivers) and all(driver is not None and driver.life is Life.DEAD for driver in drivers)
-        if not gone and time.time() - work.at < _ABANDONED:
+        lives = {Life.UNKNOWN if driver is None else driver.life for driver in drivers} or {Life.UNKNOWN}
+        if Life.ALIVE in lives or (lives != {Life.DEAD} and time.time() - work.at < _ABANDONED):
             continue
         batch = runs[0].id if runs and work.kind == "review" else work.id
         rows = await app.store.skills.by_batch(batch)
@@ -107,6 +111,19 @@ async def settle(app: App) -> None:
         told = summary(versions, notes, work.id)
         payload = {"batch": batch, "reason": "it was skipped, or its process ended"}
         await app.store.background.finish(work.id, "interrupted", told, payload)
+
+
+async def _reason(app: App, work: Work) -> str:
+    """What the work itself said or, where it was a run that failed, what that run said."""
+    if said := str(work.payload.get("reason") or ""):
+        return said
+    if work.status in ("done", RUNNING):
+        return ""
+    for run in await _runs(app, work):
+        for entry in await app.store.journal.run_events(run.id):
+            if isinstance(entry.event, RunFinished) and entry.event.outcome.reason:
+                return entry.event.outcome.reason
+    return ""
 
 
 async def _skill_change(app: App, versions: Sequence[Version]) -> SkillChange:
@@ -169,11 +186,12 @@ def _pattern(work: Work) -> tuple[str, str]:
     return work.session_id, f"{work.kind} %{work.run_id}"
 
 
-async def _beside(app: App, work: Work) -> list[str]:
+async def _runs(app: App, work: Work) -> list[Run]:
+    """The runs that did the work."""
     if not work.session_id:
         return []
     rows = await app.store.database.read(lambda connection: connection.run(_BESIDE, _pattern(work)))
-    return [str(row[0]) for row in rows]
+    return [run for row in rows for run in await app.store.runs.of_session(str(row[0]))]
 
 
 async def _usage(app: App, work: Work) -> list[UsedBy]:

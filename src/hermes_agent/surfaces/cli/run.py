@@ -23,6 +23,7 @@ from .asking import someone_or_nobody
 from .checking import CheckNotice, check_of, check_report, exit_code
 from .console import Console, print_json
 from .driving import say_when_waiting
+from .news import tell_all_news
 from .opening import check_workspace, opened
 from .options import directory_option, json_option, model_options, yes_option
 from .progress import Progress
@@ -148,6 +149,8 @@ async def _answer(app: App, task: Task, session: Session, message: str, console:
         waiting.cancel()
     if finished.run_id not in shown:
         await deliver(finished)
+    if show:
+        await tell_all_news(app, console)
     found = check_of(await app.store.journal.run_events(finished.run_id))
     stop.answered = exit_code(EXIT_CODES[finished.result.status], found)
     if not resuming.done():

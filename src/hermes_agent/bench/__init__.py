@@ -1,0 +1,1 @@
+"""Case studies that anybody can run: worlds of generated tasks with exact answers, and what agents make of them."""

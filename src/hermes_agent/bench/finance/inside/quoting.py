@@ -1,0 +1,98 @@
+"""Gets the exchange rates that `table.csv` needs and writes them as `rates.csv`. Three ways.
+
+Runs as a program of its own in the sandbox: one JSON object on standard input, one on standard output. `live` asks for
+each day and currency, `cached` looks into the file that came with the export, `archive` gets the whole period at once.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+Needed = list[tuple[str, str]]
+Rates = dict[tuple[str, str], str]
+
+
+class Failed(Exception):
+    """No rates, with the class of the failure."""
+
+    def __init__(self, error: str, text: str) -> None:
+        super().__init__(text)
+        self.error = error
+
+
+def _get(address: str, client: str) -> bytes:
+    try:
+        with urllib.request.urlopen(
+            urllib.request.Request(address, headers={"X-Client": client}), timeout=10
+        ) as reply:
+            data: bytes = reply.read()
+            return data
+    except urllib.error.HTTPError as error:
+        kind = "rate_limit" if error.code == 429 else f"http_{error.code}"
+        raise Failed(kind, f"the quote service answers {error.code}: {error.read().decode()}") from error
+    except OSError as error:
+        raise Failed("unreachable", f"the quote service cannot be reached: {error}") from error
+
+
+def live(asked: dict[str, Any], needed: Needed) -> Rates:
+    """One request for each day and currency."""
+    rates = {}
+    for currency, date in needed:
+        found = json.loads(_get(f"{asked['service']}/quote/{currency}/{date}", asked["client"]))
+        rates[currency, date] = found["rate"]
+    return rates
+
+
+def cached(asked: dict[str, Any], needed: Needed) -> Rates:
+    """What came with the export. A file that is not complete may be under way: look again."""
+    for wait in (asked["wait"], 0.0):
+        rates = _table(Path(asked["cache"]).read_text("utf-8"))
+        missing = [pair for pair in needed if pair not in rates]
+        if not missing:
+            return rates
+        time.sleep(wait)
+    raise Failed("stale", f"{asked['cache']} has no rate of {missing[0][0]} for {missing[0][1]}")
+
+
+def archive(asked: dict[str, Any], needed: Needed) -> Rates:
+    """Everything between the first and the last day in one request."""
+    days = [date for _, date in needed]
+    names = ",".join(sorted({currency for currency, _ in needed}))
+    address = f"{asked['service']}/archive/{names}/{min(days)}/{max(days)}"
+    return _table(_get(address, asked["client"]).decode())
+
+
+def _table(text: str) -> Rates:
+    rows = csv.DictReader(io.StringIO(text, newline=""))
+    return {(row["currency"], row["date"]): row["rate"] for row in rows}
+
+
+def run(asked: dict[str, Any]) -> dict[str, Any]:
+    """One request: get the rates, and write them."""
+    try:
+        with Path(asked["table"]).open(encoding="utf-8", newline="") as file:
+            needed = sorted({(row["currency"], row["date"]) for row in csv.DictReader(file)})
+        if not needed:
+            raise Failed("parse", f"{asked['table']} has no rows")
+        rates = {"live": live, "cached": cached, "archive": archive}[asked["way"]](asked, needed)
+        lines = [f"{currency},{date},{rates[currency, date]}\n" for currency, date in needed]
+    except Failed as error:
+        return {"error": error.error, "text": str(error), "transient": error.error == "rate_limit"}
+    except OSError as error:
+        return {"error": "not_found", "text": f"{error.filename}: {error.strerror}"}
+    except (KeyError, ValueError) as error:
+        return {"error": "parse", "text": f"{asked['table']} or the rates are not as expected: {error!r}"}
+    Path(asked["output"]).write_text("currency,date,rate\n" + "".join(lines), "utf-8")
+    return {"text": f"wrote {asked['output']}: {len(needed)} rates"}
+
+
+if __name__ == "__main__":
+    json.dump(run(json.load(sys.stdin)), sys.stdout)
