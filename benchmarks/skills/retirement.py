@@ -174,7 +174,8 @@ class Ledger:
                 (self.workspace / _PROOF).touch()
             return ToolResult(text=f"done for {account}")
 
-        return Tool(name, run, name.replace("_", " "), capabilities=[], effect="idempotent")
+        reached = ["files.write"] if self.workspace is not None else []
+        return Tool(name, run, name.replace("_", " "), capabilities=reached, effect="idempotent")
 
 
 def _text(tool: str) -> str:

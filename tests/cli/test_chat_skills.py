@@ -114,7 +114,7 @@ def test_what_was_learned_meanwhile_is_told_at_the_next_turn_and_at_the_next_sta
     process.stdin.write(b"/plan\n")
     process.stdin.flush()
     assert process.stderr.readline() == b"no turn is under way\n"
-    out, err = process.communicate(b"two\n", timeout=60)
+    _, err = process.communicate(b"two\n", timeout=60)
     assert (process.returncode, err) == (0, line)
     store = hermes.json("review", "list")
     assert [one["told_at"] is None for one in store if one["id"] == work["id"]] == [False]

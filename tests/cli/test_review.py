@@ -123,11 +123,11 @@ def test_a_skill_that_was_edited_since_is_left_alone(hermes: Hermes, forked: For
 def test_nothing_yet_and_hostile_ids(hermes: Hermes, forked: ForkedHermes) -> None:
     assert forked.json("review", "list") == []
     assert forked.run("review", "list").stderr == "nothing was done in the background yet\n"
-    for part in ("last", "%", "_", "", "'; DROP TABLE sessions; --", "../../etc", "\x1b[2J", "x" * 5000):
-        for action in ("show", "undo"):
-            done = forked.run("review", action, part)
-            assert done.returncode != 0 and "error: " in done.stderr
-            assert "Traceback" not in done.stderr and "\x1b" not in done.stderr
+    hostile = ("%", "_", "'; DROP TABLE sessions; --", "\x1b[2J", "x" * 5000)
+    for arguments in (("show", "last"), ("undo", "last"), ("undo", "%"), *(("show", part) for part in hostile)):
+        done = forked.run("review", *arguments)
+        assert done.returncode != 0 and "error: " in done.stderr
+        assert "Traceback" not in done.stderr and "\x1b" not in done.stderr
     assert forked.run("review", "list", "--limit", "0").returncode == 2
 
 

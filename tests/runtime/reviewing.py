@@ -6,7 +6,7 @@ What the model answers depends on the request alone, so that a run that is taken
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from hermes_agent.agent import Agent, RunResult
@@ -31,7 +31,8 @@ from tests.harness.rig import Rig, call, calling, saying
 WORK, REVIEW, EXTRACTION = "work", "review", "extraction"
 _REVIEWED = "This time look after: "
 
-Turns = Sequence[Turn] | Callable[[ModelRequest], Sequence[Turn]]
+Turns = Sequence[Turn] | Mapping[str, Sequence[Turn]]
+"""What is answered to every request, or to each by its words."""
 
 
 class Asked(Value, frozen=True, kw_only=True):
@@ -69,7 +70,7 @@ class Thinking:
         held: threading.Event | None = None,
     ) -> None:
         self.model = model
-        self._scripts: Mapping[str, Turns] = {WORK: work, REVIEW: review, EXTRACTION: extraction}
+        self._scripts: dict[str, Turns] = {WORK: work, REVIEW: review, EXTRACTION: extraction}
         self._usage = usage or Usage(input=100, output=10)
         self._held = held
         self.asked: list[Asked] = []
@@ -83,7 +84,7 @@ class Thinking:
             self.waiting.set()
             await asyncio.to_thread(self._held.wait, 60)
         script = self._scripts[asked.kind]
-        turns = script(request) if callable(script) else script
+        turns = script.get(asked.request, ()) if isinstance(script, Mapping) else script
         number = sum(not isinstance(one, UserMessage | CallFinished | Fragment) for one in asked.since_request())
         turn = turns[number] if number < len(turns) else Turn(text="nothing" if asked.kind == REVIEW else "done")
         if turn.failure is not None:
@@ -99,6 +100,10 @@ class Thinking:
 
     async def close(self) -> None:
         """There is nothing to close."""
+
+    def change(self, **scripts: Turns) -> None:
+        """Answer otherwise from now on."""
+        self._scripts |= scripts
 
     def of(self, kind: str) -> list[Asked]:
         """The requests of one kind, in order."""
@@ -229,11 +234,6 @@ def markdown(name: str, description: str = "Sort the pantry. Use when jars are t
 def creating(name: str, **more: Any) -> Turn:
     """A step that writes a skill."""
     return calling(call("skill_manage", action="create", name=name, content=markdown(name, **more)))
-
-
-def texts(messages: Iterable[Message]) -> list[str]:
-    """What is said in messages."""
-    return [one.text for one in messages]
 
 
 def learner(

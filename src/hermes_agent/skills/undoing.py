@@ -50,7 +50,7 @@ async def undo(library: Library, store: SkillStore, writing: Writing, batch: str
     for version in await store.by_batch(batch):
         by_skill.setdefault(version.skill_id, []).append(version)
     if not by_skill:
-        raise NotFound(f"nothing was changed under {batch!r}", remedy="`hermes learned` lists what can be undone")
+        raise NotFound(f"nothing was changed under {batch!r}", remedy="`hermes review list` lists what can be undone")
     plans = [await _plan(library, store, versions) for versions in by_skill.values()]
     changed = [plan for plan in plans if plan.changed]
     if changed:

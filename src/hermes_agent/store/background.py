@@ -113,7 +113,7 @@ class BackgroundWork:
             found = await self._select("(id LIKE ? OR id LIKE ?) ORDER BY id LIMIT 3", (f"{part}%", f"%{part}"))
         exact = [work for work in found if work.id == part] or found
         if not exact:
-            raise NotFound(f"there is no background work {part!r}", remedy="`hermes learned` lists what there is")
+            raise NotFound(f"there is no background work {part!r}", remedy="`hermes review list` lists what there is")
         if len(exact) > 1:
             raise NotFound(f"{part!r} fits more than one piece of work", remedy="give more of the id")
         return exact[0]

@@ -19,6 +19,7 @@ _RUN = (
 )
 _EVENT = "run_id, seq, epoch, kind, version, payload, crc, at"
 _DAY = 86_400
+_MOST_AGENTS = 100
 
 
 class RunLine(Value, frozen=True, kw_only=True):
@@ -83,7 +84,7 @@ def live_runs(connection: Connection, known: Sequence[str], since: float, limit:
 
 def last_runs(connection: Connection, limit: int) -> list[RunLine]:
     """The runs that began last, newest first."""
-    rows = connection.run(f"{_RUN} ORDER BY r.started_at DESC LIMIT ?", (limit,))
+    rows = connection.run(f"{_RUN} WHERE s.deleted_at IS NULL ORDER BY r.started_at DESC LIMIT ?", (limit,))
     return [RunLine(**dict(zip(RunLine.__struct_fields__, row, strict=True))) for row in rows]
 
 
@@ -101,13 +102,28 @@ def runs_of_session(connection: Connection, session_id: str, before: int, limit:
 
 
 def sessions_page(connection: Connection, before: float, limit: int) -> list[Session]:
-    """Sessions used before a moment, newest first; 0 is now. Those of background work are left out."""
-    rows = connection.run(
+    """Sessions used before a moment, newest first; 0 is now. Those of background work are left out. Each agent's are
+    read along its index."""
+    sql = (
         "SELECT id, agent, surface, workspace, title, runs, created_at, updated_at FROM sessions"
-        " WHERE deleted_at IS NULL AND parent = '' AND updated_at < ? ORDER BY updated_at DESC, id DESC LIMIT ?",
-        (before or 1e15, limit),
+        " WHERE agent = ? AND updated_at < ? AND deleted_at IS NULL AND parent = '' ORDER BY updated_at DESC LIMIT ?"
     )
-    return [Session(**dict(zip(Session.__struct_fields__, row, strict=True))) for row in rows]
+    found: list[Row] = []
+    for agent in _agents(connection):
+        found += connection.run(sql, (agent, before or 1e15, limit))
+    newest = sorted(found, key=lambda row: (-row[7], row[0]))[:limit]
+    return [Session(**dict(zip(Session.__struct_fields__, row, strict=True))) for row in newest]
+
+
+def _agents(connection: Connection) -> list[str]:
+    found: list[str] = []
+    while len(found) < _MOST_AGENTS:
+        after = found[-1] if found else ""
+        rows = connection.run("SELECT agent FROM sessions WHERE agent > ? ORDER BY agent LIMIT 1", (after,))
+        if not rows:
+            break
+        found.append(rows[0][0])
+    return found
 
 
 def sessions_named(connection: Connection, ids: Sequence[str]) -> dict[str, str]:
@@ -210,8 +226,4 @@ def heuristics_page(
         " updated_at DESC, id LIMIT ? OFFSET ?",
         (*params, Stage.AWAITING_APPROVAL.value, limit, offset),
     )
-    return total, [_heuristic(row) for row in rows]
-
-
-def _heuristic(row: Row) -> Heuristic:
-    return heuristic_of(row)
+    return total, [heuristic_of(row) for row in rows]
