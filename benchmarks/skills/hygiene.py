@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from statistics import fmean
 from typing import Any
@@ -23,7 +23,7 @@ from benchmarks.skills.rig import Bench
 from hermes_agent.learning.curator import Curator
 from hermes_agent.learning.overlaps import DUPLICATE, find_overlaps
 from hermes_agent.learning.proposals import Action
-from hermes_agent.store.heuristics import Kind
+from hermes_agent.store.heuristics import Kind, Stage
 
 PASS_EVERY = 50
 MOST_PER_FAMILY = 2
@@ -45,7 +45,8 @@ class Arm(StrEnum):
 
 class History(msgspec.Struct, frozen=True, kw_only=True):
     """How one history went, and what the library looked like at its end. `per_family` counts skills in use by the kind
-    of work they were written for; `drafts` what the extractor wrote; `curated` what the curator did."""
+    of work they were written for; `drafts` what the extractor wrote; `curated` what the curator did; `stages` where the
+    coins of these skills stand, and `places` who holds a place on probation: a skill in use, or one that is gone."""
 
     arm: str
     seed: int
@@ -59,6 +60,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     changes: dict[str, int] = {}
     curated: dict[str, int] = {}
     stages: dict[str, int] = {}
+    places: dict[str, int] = {}
 
 
 def lived(arm: Arm, seed: int, count: int, say: Callable[[str], None] = lambda text: None) -> History:
@@ -79,21 +81,27 @@ def lived(arm: Arm, seed: int, count: int, say: Callable[[str], None] = lambda t
             if len(solved) % PASS_EVERY == 0:
                 peak = max(peak, len(bench.made()))
                 if arm is Arm.ON:
-                    curated += pass_over(bench)
+                    curated += pass_over(bench, model.written)
                 say(f"{arm} {seed}: {len(solved)} tasks, {len(bench.made())} skills, {time.monotonic() - begun:.0f} s")
         return _looked_at(bench, model, History(arm=arm, seed=seed, solved=solved, peak=peak, curated=dict(curated)))
     finally:
         bench.close()
 
 
-def pass_over(bench: Bench) -> Counter[str]:
-    """What `hermes skills curate --yes` does, and what it did."""
+def pass_over(bench: Bench, families: Mapping[str, str]) -> Counter[str]:
+    """What `hermes skills curate --yes` does, and what it did; `families` says what each skill was written for."""
     known = bench.knowledge
     curator = Curator(known.library, known.editing, bench.store, bench.agent.app.settings.skills, time.time)
     plan = bench.wait(curator.plan())
     applied = bench.wait(curator.apply(plan))
     done = Counter({"passes": 1, "changes": len(applied.changes), "left alone": len(plan.left) + len(applied.skipped)})
     done["merged away"] = sum(len(one.absorbed) for one in plan.proposals if one.action is Action.MERGE)
+    done["merged across families"] = sum(
+        families.get(gone.name) != families.get(one.skill.name)
+        for one in plan.proposals
+        if one.action is Action.MERGE
+        for gone in one.absorbed
+    )
     done["archived"] = sum(one.action is Action.ARCHIVE for one in plan.proposals)
     return done
 
@@ -105,6 +113,11 @@ def _looked_at(bench: Bench, model: Extractor, history: History) -> History:
     heuristics = bench.wait(bench.store.heuristics.all())
     own = {held.name for held in made}
     stages = Counter(one.stage.value for one in heuristics if one.kind is Kind.SKILL and one.subject in own)
+    held_by = Counter(
+        "in use" if one.subject in own else "gone"
+        for one in heuristics
+        if one.kind is Kind.SKILL and one.stage is Stage.PROBATION
+    )
     works = bench.wait(bench.store.background.listed(5_000))
     ended = Counter(f"{work.kind} {work.status}" for work in works)
     return msgspec.structs.replace(
@@ -117,6 +130,7 @@ def _looked_at(bench: Bench, model: Extractor, history: History) -> History:
         drafts=dict(model.counted),
         changes=dict(ended),
         stages=dict(stages),
+        places=dict(held_by),
     )
 
 
@@ -175,6 +189,7 @@ def _hygiene(arm: Arm, found: Sequence[History]) -> list[Figure]:
         Figure(what=f"{arm}: background work", measured=_summed(found, "changes")),
         Figure(what=f"{arm}: curator", measured=_summed(found, "curated")),
         Figure(what=f"{arm}: coins of written skills", measured=_summed(found, "stages")),
+        Figure(what=f"{arm}: places on probation held by skills", measured=_summed(found, "places")),
     ]
 
 

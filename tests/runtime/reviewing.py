@@ -4,9 +4,13 @@ What the model answers depends on the request alone, so that a run that is taken
 """
 
 import asyncio
+import contextlib
 import json
+import subprocess
+import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Self
 
 from hermes_agent.agent import Agent, RunResult
@@ -87,6 +91,7 @@ class Thinking:
         turns = script.get(asked.request, ()) if isinstance(script, Mapping) else script
         number = sum(not isinstance(one, UserMessage | CallFinished | Fragment) for one in asked.since_request())
         turn = turns[number] if number < len(turns) else Turn(text="nothing" if asked.kind == REVIEW else "done")
+        await asyncio.sleep(turn.seconds)
         if turn.failure is not None:
             raise ModelError(turn.failure, "the script says so")
         if turn.text:
@@ -243,3 +248,45 @@ def learner(
     groups of settings say otherwise."""
     rig.configure(**{"skills": {"creation_nudge_interval": 1}, "memory": {"nudge_interval": 0}, **groups})
     return Learner(rig, model, approver=approver, sinks=sinks)
+
+
+HANGING = "sorting-jars"
+
+
+class Hanging:
+    """A process whose agent did some work and whose review wrote a skill and hangs."""
+
+    def __init__(self, rig: Rig) -> None:
+        arguments = [str(rig.workspace.parent), str(rig.home), rig.url]
+        command = [sys.executable, "-m", "tests.runtime.reviewing", *arguments]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        self.session = self._process.stdout.readline().strip()
+
+    def kill(self) -> None:
+        """End it at once, and wait until it is gone."""
+        self._process.kill()
+        self._process.communicate()
+
+
+@contextlib.contextmanager
+def hanging(rig: Rig) -> Iterator[Hanging]:
+    """Such a process, which does not outlive the test."""
+    process = Hanging(rig)
+    try:
+        yield process
+    finally:
+        process.kill()
+
+
+def main() -> None:
+    folder, home, url = sys.argv[1:]
+    model = Thinking(steps(3), [creating(HANGING), Turn(text="never said", seconds=60)])
+    it = learner(Rig(Path(folder), Path(home), url), model, skills={"creation_nudge_interval": 3})
+    sys.stdout.write(it.agent.run("sort the jars").session_id + "\n")
+    sys.stdout.flush()
+    it.settle()
+
+
+if __name__ == "__main__":
+    main()

@@ -22,11 +22,13 @@ from hermes_agent.types.trace import RunStatus
 from tests.harness.rig import Rig, call, calling, saying, until
 from tests.learning.lesson_maker import record, trace
 from tests.runtime.reviewing import (
+    HANGING,
     REVIEW,
     WORK,
     Learner,
     Thinking,
     creating,
+    hanging,
     learner,
     markdown,
     steps,
@@ -167,7 +169,7 @@ def test_a_review_is_the_same_model_on_the_same_prefix_and_its_cost_is_the_sessi
 @pytest.mark.req("S4")
 @pytest.mark.parametrize(
     ("cap", "reason"),
-    [({"tokens": 1}, "tokens"), ({"usd": 0.000001}, "USD"), ({"day_usd": 0.000001}, "USD")],
+    [({"tokens": 1}, "token cap"), ({"usd": 0.000001}, "money cap"), ({"day_usd": 0.000001}, "money cap")],
 )
 def test_a_review_ends_at_its_own_budget_and_the_run_does_not_notice(
     local_rig: Rig, cap: dict[str, float], reason: str
@@ -181,6 +183,7 @@ def test_a_review_ends_at_its_own_budget_and_the_run_does_not_notice(
         assert it.run("work").ok
         assert it.run("more work").ok
         assert [(work.kind, work.status, work.summary) for work in it.works()] == [("review", "failed", "")] * 2
+        assert all(reason in work.payload["reason"] for work in it.works()), it.works()
         assert (model.of(REVIEW), it.skills()) == ([], {})
 
 
@@ -224,9 +227,10 @@ def test_a_review_is_heard_by_nobody_and_asks_nobody(local_rig: Rig) -> None:
     review = [creating("sorting-jars"), calling(call("clarify", question="may I?")), saying("a secret thought")]
     model = Thinking([creating("stacking-tins"), *steps(1)], review)
     rules = {"files.write": "ask"}
-    with learner(local_rig, model, approver=witness, sinks=[witness], permissions=rules) as it:
+    often = {"nudge_interval": 1}
+    with learner(local_rig, model, approver=witness, sinks=[witness], permissions=rules, memory=often) as it:
         result = it.run("sort the jars")
-        (asked, refused) = model.of(REVIEW)[-1].results()
+        asked, refused = model.of(REVIEW)[-1].results()
         assert (asked[:2], refused[:2]) == (("skill_manage", "refused"), ("clarify", "refused"))
         assert (witness.asked, witness.runs, witness.said) == (["skill_manage"], {result.run_id}, ["all is done"])
         assert list(it.skills()) == ["stacking-tins"]
@@ -371,3 +375,24 @@ def test_a_review_of_a_conversation_with_strangers_text_writes_nothing(local_rig
             ("memory", "error", True),
         ]
         assert (it.skills(), it.memory()) == ({}, {})
+
+
+@pytest.mark.req("S2", "S4")
+def test_a_review_killed_with_its_process_is_closed_told_and_undone_by_the_next(rig: Rig) -> None:
+    with hanging(rig) as process:
+        session = process.session
+        until((rig.home / "skills" / HANGING / "SKILL.md").exists)
+        process.kill()
+    model = Thinking(steps(2), NOTHING)
+    with Learner(rig, model) as it:
+        assert it.run("go on", session=session).ok
+        (work,) = it.works()
+        line = f"learned: skill {HANGING} created; undo with `hermes review undo {work.id}`"
+        assert (work.kind, work.status, work.summary) == ("review", "interrupted", line)
+        assert it.agent.wait(it.store.runs.open_runs("learner:background")) == []
+        assert it.skills() == {HANGING: {"SKILL.md": markdown(HANGING).encode()}}
+        assert model.of(REVIEW) == []
+        it.agent.wait(it.growth.undo(work.id))
+        assert it.skills() == {}
+        it.run("go on", session=session)
+        assert [one.request for one in model.of(REVIEW)] == [request_of("skills")]

@@ -101,7 +101,8 @@ class Growth:
         for left in await self._quiet.close_abandoned():
             with contextlib.suppress(NotFound):
                 work = await self._store.background.get(left.work)
-                await self._record(work, work.id if work.kind == _EXTRACTION else left.run_id, "interrupted")
+                batch = work.id if work.kind == _EXTRACTION else left.run_id
+                await self._record(work, batch, "interrupted", "its process ended")
 
     async def _remember(self, ended: Ended, told: Conversation) -> None:
         from ..memory.external import Remembering
@@ -140,7 +141,8 @@ class Growth:
         except HermesError as error:
             await self._store.background.finish(work.id, "failed", "", {"reason": error.explain()})
             return False
-        return await self._record(work, finished.run_id, finished.result.status.value)
+        result = finished.result
+        return await self._record(work, finished.run_id, result.status.value, result.outcome.reason)
 
     async def _used(self, trace: Trace) -> list[Held]:
         found = []
@@ -150,14 +152,15 @@ class Growth:
                 found.append(held)
         return found
 
-    async def _record(self, work: Work, batch: str, status: str) -> bool:
-        """Validate what was written, and keep the line that tells of it."""
+    async def _record(self, work: Work, batch: str, status: str, reason: str = "") -> bool:
+        """Validate what was written, and keep the line that tells of it. `reason` is why the work ended early."""
         versions = await self._versions(batch)
         for name in dict.fromkeys(name for name, _ in versions):
             await self._trust(name)
         steps = [step for step in await self._knowledge.notes.history() if step.run_id == batch]
         line = summary(versions, [f"{step.kind.value} {step.action}" for step in steps], work.id)
-        await self._store.background.finish(work.id, status, line, {"batch": batch})
+        payload = {"batch": batch, **({"reason": reason} if reason else {})}
+        await self._store.background.finish(work.id, status, line, payload)
         return bool(versions)
 
     async def _versions(self, batch: str) -> list[tuple[str, Version]]:
@@ -216,6 +219,8 @@ class Growth:
             asked = f"{text}\nThe JSON schema of the answer: {schema}"
             errand = Errand(surface=SURFACE, title=f"extraction from run {ended.run.id}", request=asked, work=work.id)
             finished = await self._quiet.run(ended, told, self._restricted(ended, _NOTHING), errand)
+            if finished.result.status is not RunStatus.DONE:
+                raise HermesError(finished.result.outcome.reason)
             return finished.result.answer
 
         return ask

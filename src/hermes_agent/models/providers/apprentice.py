@@ -7,7 +7,8 @@ It reads only the request it is given. A task is a list of steps in the user's m
 
 It does them in order, takes the first way and, after a failure, sometimes stubbornly the same one again and sometimes
 the next; it follows hints and steers most of the time, also those that skip a step or move it; a skill that it is told
-of it mostly reads first, and then follows like a hint; it slips now and then. Its faults are fixed in
+of it mostly reads first, and then follows like a hint; it slips now and then; asked to write a task down, it names the
+tools that worked and those that failed. Its faults are fixed in
 `apprentice.json`, so that figures measured with it can be compared. It is not a model and does not pretend to be one.
 """
 
@@ -41,6 +42,9 @@ _AFTER = re.compile(r"\bdo `?([A-Za-z_][\w-]*)`? after `?([A-Za-z_][\w-]*)`?", r
 _BEFORE = re.compile(r"\bdo `?([A-Za-z_][\w-]*)`? before `?([A-Za-z_][\w-]*)`?", re.IGNORECASE)
 _SKILL = re.compile(r"\bthe skill `([a-z0-9-]+)` fits")
 _READING = "skill_view"
+_WRITE_DOWN = "Answer with one JSON object"
+_NAMING = re.compile(r"[a-z]{3,}")
+_UNNAMED = frozenset(["and", "are", "for", "from", "how", "into", "its", "the", "this", "use", "with", "write"])
 _SEED = re.compile(r"[0-9]{1,18}")
 _decoder = json.JSONDecoder()
 
@@ -128,6 +132,39 @@ def progress_of(steps: Sequence[Step], messages: Sequence[Message]) -> Progress:
     return at
 
 
+def written_down(messages: Sequence[Message]) -> str:
+    """The last task of a conversation as a skill: which tools did its steps, and which failed at them. An object with
+    nothing in it where there was no task."""
+    asked = [at for at, message in enumerate(messages) if isinstance(message, UserMessage)]
+    task = next((at for at in reversed(asked) if parse_steps(messages[at].text)), None)
+    if task is None:
+        return "{}"
+    request = messages[task].text
+    steps, done = parse_steps(request), messages[task + 1 :]
+    worked = {m.tool for m in done if isinstance(m, CallFinished) and m.status is CallStatus.OK}
+    failed = {
+        m.tool: m.error or m.status.value
+        for m in done
+        if isinstance(m, CallFinished) and m.status in (CallStatus.ERROR, CallStatus.TIMEOUT)
+    }
+    told = []
+    for step in steps:
+        good = [way.tool for way in step.ways if way.tool in worked]
+        bad = [way.tool for way in step.ways if way.tool in failed and way.tool not in worked]
+        told += [f"Use `{good[0]}`" + "".join(f"; avoid `{tool}`" for tool in bad) + "."] if good else []
+    first = one_line(_STEP.split(request)[0].partition("\n")[0] or "a task of listed steps", 200)
+    words = [word for word in _NAMING.findall(first.lower()) if word not in _UNNAMED]
+    draft = {
+        "name": "-".join(dict.fromkeys(words[:4])) or "listed-steps",
+        "description": f"How to do tasks such as: {first}",
+        "triggers": [first],
+        "steps": told or ["Do the listed steps in order."],
+        "pitfalls": [f"`{tool}` failed with {one_line(error, 80)}" for tool, error in sorted(failed.items())][:10],
+        "success_criteria": ["Every listed step ended without an error."],
+    }
+    return json.dumps(draft)
+
+
 class Apprentice:
     """The policy. The same request always gets the same answer."""
 
@@ -149,7 +186,9 @@ class Apprentice:
         number = request.transcript.assistant_messages
         rng = random.Random(f"{self.seed}:{number}:{asked}")
         usage = Usage(input=len(asked) // 4, output=8)
-        if not steps:
+        if not steps and _WRITE_DOWN in asked:
+            text = written_down(list(request.transcript))
+        elif not steps:
             text = 'I am the Apprentice, a simulated policy: I only do listed steps such as 1. read_file {"path": "a"}'
         elif at.step >= len(steps):
             text = f"Done, {len(steps)} steps. The last one said: {one_line(at.last, 200)}"

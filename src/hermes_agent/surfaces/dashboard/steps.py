@@ -26,7 +26,7 @@ from ...types.events import (
     RunStarted,
     UserMessage,
 )
-from ...types.text import head_and_tail, one_line
+from ...types.text import clean_json, head_and_tail, one_line, visible
 from ...types.tools import ToolCall
 from ...types.trace import CallStatus, RunStatus
 
@@ -59,7 +59,7 @@ def step_of(entry: Recorded, longest: int = LONGEST) -> ShownStep:
         at=entry.at,
         kind=str(type(entry.event).__struct_config__.tag),
         title=one_line(title, 200),
-        text=head_and_tail(text, longest) if text else "",
+        text=visible(head_and_tail(text, longest)) if text else "",
         state=state,
     )
 
@@ -140,5 +140,5 @@ def _called(called: ModelCalled) -> tuple[str, str, str]:
 
 
 def _call(call: ToolCall) -> str:
-    arguments = msgspec.json.encode(call.arguments).decode("utf-8", "replace")
+    arguments = msgspec.json.encode(clean_json(call.arguments)).decode()
     return f"{call.name} {head_and_tail(arguments, 1500)}"

@@ -10,8 +10,6 @@ import csv
 import io
 import json
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
@@ -129,15 +127,19 @@ def answered(question: str, rows: list[Row], rates: list[Row]) -> Answer:
 
 def _asked_engine(asked: dict[str, Any], table: str, rates: str) -> dict[str, Any]:
     """What the engine says."""
-    body = json.dumps({"question": asked["question"], "table": table, "rates": rates}).encode()
-    request = urllib.request.Request(f"{asked['engine']}/analyse", data=body)
+    from http.client import HTTPConnection, HTTPException
+
+    body = json.dumps({"question": asked["question"], "table": table, "rates": rates})
     try:
-        with urllib.request.urlopen(request, timeout=10) as reply:
-            return {"answer": json.load(reply)}
-    except urllib.error.HTTPError as error:
-        return {"error": "overloaded", "text": f"the engine answers {error.code}: {error.read().decode()}"}
-    except OSError as error:
+        connection = HTTPConnection(asked["engine"], timeout=10)
+        connection.request("POST", "/analyse", body.encode())
+        reply = connection.getresponse()
+        said = reply.read()
+    except (OSError, HTTPException) as error:
         return {"error": "unreachable", "text": f"the engine cannot be reached: {error}"}
+    if reply.status != 200:
+        return {"error": "overloaded", "text": f"the engine answers {reply.status}: {said.decode()}"}
+    return {"answer": json.loads(said)}
 
 
 def run(asked: dict[str, Any]) -> dict[str, Any]:

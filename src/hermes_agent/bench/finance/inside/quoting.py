@@ -11,8 +11,7 @@ import io
 import json
 import sys
 import time
-import urllib.error
-import urllib.request
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -28,27 +27,31 @@ class Failed(Exception):
         self.error = error
 
 
-def _get(address: str, client: str) -> bytes:
-    try:
-        with urllib.request.urlopen(
-            urllib.request.Request(address, headers={"X-Client": client}), timeout=10
-        ) as reply:
-            data: bytes = reply.read()
-            return data
-    except urllib.error.HTTPError as error:
-        kind = "rate_limit" if error.code == 429 else f"http_{error.code}"
-        raise Failed(kind, f"the quote service answers {error.code}: {error.read().decode()}") from error
-    except OSError as error:
-        raise Failed("unreachable", f"the quote service cannot be reached: {error}") from error
+class Service:
+    """The quote service over one connection."""
+
+    def __init__(self, asked: dict[str, Any]) -> None:
+        self._connection = HTTPConnection(asked["service"], timeout=10)
+        self._headers = {"X-Client": asked["client"]}
+
+    def get(self, path: str) -> str:
+        """What it answers. Raises Failed."""
+        try:
+            self._connection.request("GET", path, headers=self._headers)
+            reply = self._connection.getresponse()
+            said = reply.read().decode()
+        except (OSError, HTTPException) as error:
+            raise Failed("unreachable", f"the quote service cannot be reached: {error}") from error
+        if reply.status != 200:
+            kind = "rate_limit" if reply.status == 429 else f"http_{reply.status}"
+            raise Failed(kind, f"the quote service answers {reply.status}: {said}")
+        return said
 
 
 def live(asked: dict[str, Any], needed: Needed) -> Rates:
     """One request for each day and currency."""
-    rates = {}
-    for currency, date in needed:
-        found = json.loads(_get(f"{asked['service']}/quote/{currency}/{date}", asked["client"]))
-        rates[currency, date] = found["rate"]
-    return rates
+    service = Service(asked)
+    return {(name, date): json.loads(service.get(f"/quote/{name}/{date}"))["rate"] for name, date in needed}
 
 
 def cached(asked: dict[str, Any], needed: Needed) -> Rates:
@@ -66,8 +69,7 @@ def archive(asked: dict[str, Any], needed: Needed) -> Rates:
     """Everything between the first and the last day in one request."""
     days = [date for _, date in needed]
     names = ",".join(sorted({currency for currency, _ in needed}))
-    address = f"{asked['service']}/archive/{names}/{min(days)}/{max(days)}"
-    return _table(_get(address, asked["client"]).decode())
+    return _table(Service(asked).get(f"/archive/{names}/{min(days)}/{max(days)}"))
 
 
 def _table(text: str) -> Rates:
