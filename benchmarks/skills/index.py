@@ -18,7 +18,7 @@ from benchmarks.learning.arms import MEMORY
 from benchmarks.learning.stats import Figure
 from hermes_agent.config.settings import LearningSettings, SkillSettings
 from hermes_agent.learning.advisor import LearnedAdvisor
-from hermes_agent.learning.offering import LibraryOffers
+from hermes_agent.learning.offering import LibraryOffers, Likeness
 from hermes_agent.skills.format import render_skill
 from hermes_agent.skills.index import SkillIndex
 from hermes_agent.skills.library import Library
@@ -194,10 +194,10 @@ def shelved(home: Path, count: int, store: Store) -> Library:
 
 async def found(home: Path, count: int = SKILLS) -> Found:
     """Ask for everything once, each request in a family of its own, so that nothing is learned from the others."""
-    store = await open_store(f"sqlite:///{home}/hermes.db", home)
+    store = open_store(f"sqlite:///{home}/hermes.db", home)
     try:
         library = shelved(home, count, store)
-        advisor = LearnedAdvisor(store, LearningSettings(), lambda text: None, LibraryOffers(library, here))
+        advisor = LearnedAdvisor(store, LearningSettings(), lambda text: None, LibraryOffers(library, here, Likeness()))
         index = SkillIndex(library, SkillSettings(), lambda view: here())
         result = Found(
             skills=len(await library.all()), characters=0, section=0, listed=[], recommended=[], first=[], missed=[], strange=0
@@ -213,7 +213,7 @@ async def found(home: Path, count: int = SKILLS) -> Found:
 async def _asked(
     so_far: Found, index: SkillIndex, advisor: LearnedAdvisor, name: str, request: str, run: str
 ) -> Found:
-    view = SessionView(session_id=run, workspace="", surface="cli", request=request)
+    view = SessionView(session_id=run, workspace="", surface="cli", model="m", request=request)
     text = (await index.sections(view))[0].text
     lines = [line for line in text.splitlines() if line.startswith("- ")]
     advice = await advisor.advise(Situation(request=request, model="m", run_id=run, family=run))

@@ -265,8 +265,9 @@ class Hanging:
 
     def kill(self) -> None:
         """End it at once, and wait until it is gone."""
-        self._process.kill()
-        self._process.communicate()
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.communicate()
 
 
 @contextlib.contextmanager

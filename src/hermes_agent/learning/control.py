@@ -31,6 +31,7 @@ from ..store.heuristics import (
 from ..types.base import Value
 from ..types.errors import NotFound, UsageError
 from .cells import Cells
+from .evidence import ACT, PairEvidence
 from .learner import register_for, write_changes
 from .life import Register, cell_of, mark
 
@@ -92,6 +93,22 @@ class Control:
                 register.release(found, cells)
 
         return await self._decide(ids, decide, lambda decided: None)
+
+    async def settle(self, heuristic_id: str, pairs: PairEvidence) -> Heuristic:
+        """Take tasks that were done twice, with and without it, as evidence: it is trusted or given up where they say
+        so, and stays as it is where they do not."""
+
+        def decide(register: Register, found: Heuristic, cells: Cells) -> None:
+            shown = {"pairs_won": pairs.wins, "pairs_lost": pairs.losses}
+            told = f"{pairs.wins} of {pairs.wins + pairs.losses} repeated tasks that differ went better with it"
+            judged = msgspec.structs.replace(found, evidence={**found.evidence, **shown})
+            if pairs.e_harms() >= ACT and found.stage.acts:
+                register.move(judged, Stage.RETIRED, told)
+                register.release(judged, cells)
+            elif pairs.e_helps() >= ACT and found.stage in (Stage.PROBATION, Stage.CANDIDATE):
+                register.move(judged, Stage.TRUSTED, told)
+
+        return (await self._decide([heuristic_id], decide, lambda decided: None))[0]
 
     async def _decide(
         self,

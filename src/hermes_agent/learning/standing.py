@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Sequence
 
 from ..store.heuristics import ANY_REPEAT, ANY_TOOL, EVERY_FAMILY, Heuristic, Kind, Stage
@@ -22,6 +23,12 @@ def coin(seed: str, name: str) -> float:
     """A number in [0, 1) that the same run and the same thing always get."""
     digest = hashlib.blake2b(f"{seed}\0{name}".encode(), digest_size=8).digest()
     return int.from_bytes(digest) / 2**64
+
+
+def telling_seed(heuristic: Heuristic, start: int) -> int:
+    """The first seed from `start` on under which a heuristic acts, also while it is on probation: a pair of runs in
+    which the coin withholds it from both would say nothing."""
+    return next(seed for seed in itertools.count(start) if coin(str(seed), _coin_name(heuristic)) < ON_PROBATION)
 
 
 def acting_chance(heuristic: Heuristic, explore: float) -> float:

@@ -9,8 +9,10 @@ from datetime import datetime
 from typing import Any
 
 import click
+import msgspec
 
 from ....app import App
+from ....learning.control import Control
 from ....learning.estimates import ENOUGH, Comparison, Effect, Verdict
 from ....learning.evidence import ACT, PairEvidence
 from ....learning.past import Window
@@ -25,6 +27,7 @@ from ....learning.replay import (
     with_target,
     without_target,
 )
+from ....learning.standing import telling_seed
 from ....store.database import Connection
 from ....store.families import find_family
 from ....store.heuristics import Heuristic, active_set, read_heuristics, read_set
@@ -50,6 +53,7 @@ class Asked(Value, frozen=True, kw_only=True):
     model: str = ""
     since: str = ""
     rerun: int = 0
+    apply: bool = False
     yes: bool = False
     as_json: bool = False
 
@@ -74,6 +78,7 @@ class Rerun(Value, frozen=True, kw_only=True):
 @click.option(
     "--rerun", type=click.IntRange(1, 100), metavar="N", help="Do up to N resettable tasks again, twice each."
 )
+@click.option("--apply", is_flag=True, help="With --rerun: trust or retire the heuristic where the pairs decide it.")
 @yes_option
 @json_option
 def command(version: int | None, rerun: int | None, **given: Any) -> None:
@@ -86,6 +91,10 @@ def command(version: int | None, rerun: int | None, **given: Any) -> None:
         raise UsageError(
             "say what to replay: one of --set VERSION, --without ID, --with ID",
             remedy="`hermes learning sets` and `hermes learning show` list them",
+        )
+    if asked.apply and not (asked.rerun and (asked.without or asked.including)):
+        raise UsageError(
+            "--apply needs --rerun N and a heuristic", remedy="add --rerun 30 and --without ID or --with ID"
         )
     asyncio.run(_work(asked, Window(model=asked.model, since=parse_since(asked.since, time.time()))))
 
@@ -171,6 +180,10 @@ async def _rerun(app: App, console: Console, asked: Asked, replay: Replay) -> Re
             f"there is no run to do again: {why}", remedy='make runs with `hermes run "TEXT" --check CMD --reset CMD`'
         )
     ask(console, tasks, yes=asked.yes)
+    one = asked.without or asked.including
+    heuristic = await app.store.heuristics.get(one) if one else None
+    if heuristic is not None:
+        tasks = [msgspec.structs.replace(task, seed=telling_seed(heuristic, task.seed)) for task in tasks]
     pairs: list[Pair] = []
     async for pair in done_again(tasks, arms, Again(app)):
         pairs.append(pair)
@@ -180,6 +193,9 @@ async def _rerun(app: App, console: Console, asked: Asked, replay: Replay) -> Re
             replay.reexecuted(candidates[pair.run_id], outcome)
     evidence = evidence_of(pairs)
     helps, harms = evidence.e_helps(), evidence.e_harms()
+    if asked.apply and heuristic is not None:
+        settled = await Control(app.store.database, app.settings.learning).settle(heuristic.id, evidence)
+        console.note(f"{settled.id} is {settled.stage.value}; `hermes learning audit` has the evidence", "bold")
     return Rerun(pairs=tuple(pairs), evidence=evidence, e_helps=helps, e_harms=harms, refused=reasons(refused))
 
 
