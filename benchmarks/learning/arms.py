@@ -11,7 +11,6 @@ import asyncio
 import hashlib
 import json
 import multiprocessing
-import random
 import tempfile
 import time
 import zlib
@@ -29,17 +28,17 @@ from benchmarks.learning.stats import Results, TaskRecord, recorded
 from benchmarks.learning.thompson import Thompson
 from benchmarks.learning.world import World, habits_of, pool_of, sequence
 from hermes_agent.agent import Agent
+from hermes_agent.bench.shuffled import Shuffled
 from hermes_agent.config.settings import LimitSettings
 from hermes_agent.learning.advisor import LearnedAdvisor
 from hermes_agent.store.heuristics import Stage
 from hermes_agent.tools.tool import Tool
 from hermes_agent.types.advice import Advice, Advisor, Failure, Moment, Ruling, Situation, Steer
 from hermes_agent.types.events import AnyEvent
-from hermes_agent.types.trace import Judge, Outcome, ToolRecord, Trace
+from hermes_agent.types.trace import Judge, Trace
 
 _ALONE = "skills: {mode: 'off'}\nmemory: {mode: 'off'}\nreview: {mode: 'off'}\n"
 MEMORY = Path("/dev/shm")
-_RESERVOIR = 60
 _TOGETHER = 5
 _WORKERS = 2
 
@@ -103,51 +102,6 @@ class Oracle:
 
     async def learn(self, trace: Trace) -> None:
         return None
-
-
-class Shuffled:
-    """Another advisor whose feedback is mixed up: each call gets the result of some other call, each run the outcome of
-    some other run, and the calls of a run come in any order, because the order alone betrays which of them had failed.
-    The rates stay as they are; what belongs together does not."""
-
-    def __init__(self, inner: Callable[[], Advisor], seed: int) -> None:
-        self._inner = inner
-        self._rng = random.Random(f"shuffled:{seed}")
-        self._results: list[ToolRecord] = []
-        self._outcomes: list[Outcome] = []
-
-    async def advise(self, situation: Situation) -> Advice:
-        return await self._inner().advise(situation)
-
-    async def resume(self, situation: Situation, version: int) -> None:
-        await self._inner().resume(situation, version)
-
-    def review(self, moment: Moment) -> Ruling:
-        return self._inner().review(moment)
-
-    def weigh_retry(self, failure: Failure, situation: Situation) -> Ruling:
-        return self._inner().weigh_retry(failure, situation)
-
-    def repair(self, failure: Failure, situation: Situation) -> Ruling:
-        return self._inner().repair(failure, situation)
-
-    async def learn(self, trace: Trace) -> None:
-        calls = list(map(self._exchanged, trace.calls))
-        self._rng.shuffle(calls)
-        outcome = self._exchange(self._outcomes, trace.outcome)
-        await self._inner().learn(msgspec.structs.replace(trace, calls=tuple(calls), outcome=outcome))
-
-    def _exchanged(self, call: ToolRecord) -> ToolRecord:
-        other = self._exchange(self._results, call)
-        return msgspec.structs.replace(
-            call, status=other.status, error=other.error, output=other.output, attempts=other.attempts
-        )
-
-    def _exchange(self, held: list[Any], new: Any) -> Any:
-        """Something held back earlier for something new; while there is little, the new thing waits too."""
-        held.append(new)
-        place = self._rng.randrange(len(held))
-        return held[place] if len(held) <= _RESERVOIR else held.pop(place)
 
 
 class Watching:

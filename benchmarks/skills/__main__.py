@@ -7,7 +7,6 @@ editing, recommending, refining, curator, index, store and harness are the produ
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import sys
 from collections.abc import Callable
 
@@ -18,19 +17,11 @@ from benchmarks.learning.stats import Figure
 from benchmarks.skills import costs, gains, hygiene, index, retirement
 
 PARTS = ("hygiene", "retirement", "product", "pairs", "index", "gains", "advice", "start")
-_WORKERS = 2
-
-
-def _history(job: tuple[str, int, int]) -> hygiene.History:
-    arm, seed, tasks = job
-    return hygiene.lived(hygiene.Arm(arm), seed, tasks, say)
 
 
 def hygiene_figures(given: argparse.Namespace) -> list[Figure]:
-    """All arms over all seeds, in two processes."""
-    jobs = [(arm.value, seed, given.tasks) for seed in seeds_of(given.seeds) for arm in hygiene.Arm]
-    with multiprocessing.get_context("spawn").Pool(_WORKERS) as pool:
-        histories = pool.map(_history, jobs, chunksize=1)
+    """All arms over all seeds."""
+    histories = hygiene.lives(seeds_of(given.seeds), given.tasks)
     head = Figure(what="tasks of a history, seeds", measured=f"{given.tasks}, {given.seeds}")
     return [head, *hygiene.figures(histories)]
 

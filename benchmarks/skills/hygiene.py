@@ -7,10 +7,13 @@ after every fiftieth task; `uncurated` the same without the curator.
 
 from __future__ import annotations
 
+import multiprocessing
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from functools import partial
 from statistics import fmean
 from typing import Any
 
@@ -27,6 +30,7 @@ from hermes_agent.store.heuristics import Kind, Stage
 
 PASS_EVERY = 50
 MOST_PER_FAMILY = 2
+_WORKERS = 2
 
 
 class Arm(StrEnum):
@@ -86,6 +90,18 @@ def lived(arm: Arm, seed: int, count: int, say: Callable[[str], None] = lambda t
         return _looked_at(bench, model, History(arm=arm, seed=seed, solved=solved, peak=peak, curated=dict(curated)))
     finally:
         bench.close()
+
+
+def lives(seeds: Sequence[int], count: int) -> list[History]:
+    """All arms over all seeds, in two processes; progress goes to stderr."""
+    jobs = [(arm.value, seed, count) for seed in seeds for arm in Arm]
+    with multiprocessing.get_context("spawn").Pool(_WORKERS) as pool:
+        return pool.map(_life, jobs, chunksize=1)
+
+
+def _life(job: tuple[str, int, int]) -> History:
+    arm, seed, count = job
+    return lived(Arm(arm), seed, count, partial(print, file=sys.stderr, flush=True))
 
 
 def pass_over(bench: Bench, families: Mapping[str, str]) -> Counter[str]:

@@ -221,7 +221,7 @@ async def _asked(
     listed = any(line.startswith(f"- {name}:") for line in lines)
     return msgspec.structs.replace(
         so_far,
-        characters=max(so_far.characters, len("\n".join(lines))),
+        characters=max(so_far.characters, len(text.rpartition("\n\n")[2])),
         section=max(so_far.section, len(text)),
         listed=[*so_far.listed, listed],
         recommended=[*so_far.recommended, name in told],

@@ -52,6 +52,7 @@ from .types.sinks import EventSink
 from .types.tools import Blobs, Person, Processes, WebAccess, Workshop
 
 if TYPE_CHECKING:
+    from .learning.advisor import LearnedAdvisor
     from .runtime.growth import Growth
     from .runtime.knowledge import Knowledge
     from .tools.workshop.workshop import SelfWritten
@@ -159,6 +160,11 @@ class App:
             return self.parts.advisor
         if self.settings.learning.mode is Learning.OFF or find_spec(f"{__package__}.learning") is None:
             return SilentAdvisor()
+        return self.learned_advisor
+
+    @cached_property
+    def learned_advisor(self) -> LearnedAdvisor:
+        """The product's own learning, also where another advisor stands before it."""
         from .learning.advisor import LearnedAdvisor
 
         if self.knowledge is None or not self.knowledge.has_skills:

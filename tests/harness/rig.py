@@ -70,10 +70,11 @@ class Rig:
         self.configure()
 
     def configure(self, **sections: dict[str, Any]) -> None:
-        """Write the configuration file; the store's URL is always in it; commands are not confined and nothing is
-        learned unless asked."""
+        """Write the configuration file; the store's URL is always in it; commands are not confined, nothing is learned
+        and there are neither skills nor memory unless asked: a section that is given counts as it stands."""
         store = {"url": self.url, **sections.pop("store", {})}
-        whole = {"store": store, "sandbox": {"kind": "none"}, "learning": {"mode": "off"}, **sections}
+        quiet = {name: {"mode": "off"} for name in ("learning", "skills", "memory")}
+        whole = {"store": store, "sandbox": {"kind": "none"}, **quiet, **sections}
         (self.home / "config.yaml").write_text(yaml.safe_dump(whole))
 
     def agent(

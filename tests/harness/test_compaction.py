@@ -60,7 +60,8 @@ class Talker:
 
 
 def agent_with(home: Path, model: Talker, share: float = 0.75, labels: frozenset[Label] | None = None) -> Agent:
-    (home / "config.yaml").write_text(f"prompt: {{compact_share: {share}, keep_share: 0.25, identity: Brief.}}\n")
+    prompt = f"prompt: {{compact_share: {share}, keep_share: 0.25, identity: Brief.}}\n"
+    (home / "config.yaml").write_text(f"{prompt}skills: {{mode: off}}\nmemory: {{mode: off}}\n")
     (home / "models.yaml").write_text(FACTS)
     agent = Agent(name="long", model=model, home=home, workspace=home)
     look = Tool("look", lambda n: f"{n} {BIG}", capabilities=[], effect="none", parameters={})

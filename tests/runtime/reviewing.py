@@ -241,6 +241,32 @@ def creating(name: str, **more: Any) -> Turn:
     return calling(call("skill_manage", action="create", name=name, content=markdown(name, **more)))
 
 
+def hard_work(shelf: str = "north") -> list[Turn]:
+    """A run that is worth a skill: four tools, one of which failed first, and more than ten messages."""
+    return [
+        calling(call("look", place=shelf)),
+        calling(call("press", lever="stuck")),
+        calling(call("press", lever="red")),
+        calling(call("weigh", thing="jars")),
+        calling(call("count", thing="jars")),
+        saying("the jars are sorted"),
+    ]
+
+
+def draft(**changed: Any) -> str:
+    """What an extraction answers when it answers well."""
+    whole = {
+        "name": "sorting-jars",
+        "description": "Sort jars on a pantry shelf. Use when jars are to be sorted.",
+        "triggers": ["sort the jars", "put the jars on the shelf in order"],
+        "steps": ["Look at shelf {{shelf}} with `look`.", "Weigh the jars with `weigh`, then `count` them."],
+        "parameters": [{"name": "shelf", "default": "north", "description": "which shelf"}],
+        "success_criteria": ["Every jar was counted."],
+        "pitfalls": ["The lever jams."],
+    }
+    return json.dumps(whole | changed)
+
+
 def learner(
     rig: Rig, model: Thinking, *, approver: Approver | None = None, sinks: Sequence[EventSink] = (), **groups: Any
 ) -> Learner:

@@ -169,7 +169,11 @@ def test_a_review_is_the_same_model_on_the_same_prefix_and_its_cost_is_the_sessi
 @pytest.mark.req("S4")
 @pytest.mark.parametrize(
     ("cap", "reason"),
-    [({"tokens": 1}, "token cap"), ({"usd": 0.000001}, "money cap"), ({"day_usd": 0.000001}, "money cap")],
+    [
+        ({"tokens": 1}, "(raise review.tokens)"),
+        ({"usd": 0.000001}, "(raise review.usd)"),
+        ({"day_usd": 0.000001}, "(raise review.day_usd)"),
+    ],
 )
 def test_a_review_ends_at_its_own_budget_and_the_run_does_not_notice(
     local_rig: Rig, cap: dict[str, float], reason: str

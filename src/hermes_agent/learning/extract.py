@@ -21,6 +21,7 @@ from ..types.errors import HermesError, UsageError
 from ..types.text import one_line
 from ..types.tools import Label
 from ..types.trace import Trace
+from .context import NEVER_LEARNED, error_class
 from .lessons import success_of
 from .observe import Observed
 from .offering import vector_of_skill
@@ -174,7 +175,7 @@ class Extraction:
         """Ask for a draft and make it a skill. Only a failure of the model itself is raised."""
         answer = await self._ask(asked(observed))
         try:
-            draft = parse_draft(answer)
+            draft = _lasting(parse_draft(answer))
             files = files_of(draft, trace)
         except (UsageError, SkillProblem) as error:
             return Extracted(reason=str(error))
@@ -224,6 +225,12 @@ class Extraction:
             return Extracted(reason=str(error))
         change = await self._editing.edit(held.name, content, author, held.version)
         return Extracted(change=change, updated=change.ok, reason="" if change.ok else change.message)
+
+
+def _lasting(draft: Draft) -> Draft:
+    """A draft without pitfalls that were only this machine's: a program or a key that was missing."""
+    kept = [pitfall for pitfall in draft.pitfalls if error_class("", pitfall) not in NEVER_LEARNED]
+    return msgspec.structs.replace(draft, pitfalls=kept)
 
 
 def _joined(known: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:

@@ -23,8 +23,8 @@ from ..store.skills import SkillStats, Use
 from ..types.errors import HermesError
 from ..types.text import one_line
 from ..types.tools import Label
-from ..types.trace import CallStatus, Judge, Trace
-from .context import NEVER_LEARNED
+from ..types.trace import CallStatus, Judge, ToolRecord, Trace
+from .context import NEVER_LEARNED, error_class
 from .lessons import success_of
 from .observe import Observed, observe
 
@@ -35,6 +35,7 @@ REWRITE_RATE = 0.5
 _INVOKED = re.compile(r"\s*/([a-z0-9][a-z0-9-]{0,63})(?:\s|$)")
 _MOST_PITFALLS = 12
 _LOOKED_BACK = 200
+_PASSING = frozenset(("timeout", "rate_limit", "unreachable"))
 _SKILL_TOOLS = ("skills_list", "skill_view", "skill_manage", "memory")
 
 
@@ -138,10 +139,12 @@ def _beats(held: Held, observed: Observed) -> bool:
 def _improved(held: Held, files: Files, trace: Trace, observed: Observed, *, better: bool) -> Files | None:
     """The skill's files with what the run taught; None when it taught nothing."""
     skill = parse_skill(files[MAIN], held.name)
+    passing = {_signature(call) for call in trace.calls if not _lasts(call)}
     fresh = [
         one_line(f"{tool} fails with {error}", 120)
-        for tool, _, error in (signature.partition(":") for signature in observed.error_recovery.new_pitfalls)
-        if error not in NEVER_LEARNED and tool not in _SKILL_TOOLS
+        for signature in observed.error_recovery.new_pitfalls
+        for tool, _, error in (signature.partition(":"),)
+        if signature not in passing and tool not in _SKILL_TOOLS
     ]
     pitfalls = tuple(dict.fromkeys((*skill.pitfalls, *fresh)))[:_MOST_PITFALLS]
     changed = dict(files)
@@ -153,6 +156,15 @@ def _improved(held: Held, files: Files, trace: Trace, observed: Observed, *, bet
     if better:
         changed[skill.template if skill.template.endswith(".md") else TEMPLATE] = template_of(trace).encode()
     return changed if changed != files else None
+
+
+def _signature(call: ToolRecord) -> str:
+    return f"{call.tool}:{call.error or call.status.value}"
+
+
+def _lasts(call: ToolRecord) -> bool:
+    """Whether a failure would be met again elsewhere: not a missing program or key, not a slip, not an outage."""
+    return error_class(call.error or call.status.value, call.output) not in NEVER_LEARNED | _PASSING
 
 
 def template_of(trace: Trace) -> str:

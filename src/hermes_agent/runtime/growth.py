@@ -142,7 +142,7 @@ class Growth:
             await self._store.background.finish(work.id, "failed", "", {"reason": error.explain()})
             return False
         result = finished.result
-        return await self._record(work, finished.run_id, result.status.value, result.outcome.reason)
+        return await self._record(work, finished.run_id, result.status.value, _in_our_terms(result.outcome.reason))
 
     async def _used(self, trace: Trace) -> list[Held]:
         found = []
@@ -220,7 +220,7 @@ class Growth:
             errand = Errand(surface=SURFACE, title=f"extraction from run {ended.run.id}", request=asked, work=work.id)
             finished = await self._quiet.run(ended, told, self._restricted(ended, _NOTHING), errand)
             if finished.result.status is not RunStatus.DONE:
-                raise HermesError(finished.result.outcome.reason)
+                raise HermesError(_in_our_terms(finished.result.outcome.reason))
             return finished.result.answer
 
         return ask
@@ -263,3 +263,8 @@ class Growth:
         untold = await self._store.background.untold()
         await self._store.background.told([work.id for work in untold])
         return [work.summary for work in untold]
+
+
+def _in_our_terms(reason: str) -> str:
+    """Why a run ended, naming the settings by which background work is capped."""
+    return reason.replace("budgets.run_", "review.").replace("budgets.day_", "review.day_")

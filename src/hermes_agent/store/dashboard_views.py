@@ -7,15 +7,17 @@ from itertools import groupby
 
 from ..types.base import Value
 from ..types.events import Recorded
+from ..types.trace import RunStatus
 from .database import Connection, Row
 from .heuristics import COLUMNS, Heuristic, Stage, heuristic_of
 from .journal import recorded
 from .learning_views import entropy
+from .runs import Run
 from .sessions import Session
 
 _RUN = (
-    "SELECT r.id, r.session_id, r.agent, r.status, r.seq, r.holder, r.lease_until, r.model, r.started_at,"
-    " r.finished_at, s.title, s.surface, s.parent FROM runs r JOIN sessions s ON s.id = r.session_id"
+    "SELECT r.id, r.session_id, r.agent, r.ordinal, r.status, r.epoch, r.seq, r.holder, r.lease_until, r.model,"
+    " r.started_at, r.finished_at, s.title, s.surface, s.parent FROM runs r JOIN sessions s ON s.id = r.session_id"
 )
 _EVENT = "run_id, seq, epoch, kind, version, payload, crc, at"
 _DAY = 86_400
@@ -25,16 +27,7 @@ _MOST_AGENTS = 100
 class RunLine(Value, frozen=True, kw_only=True):
     """A run with the session it belongs to. `parent` is the session that it works beside, if any."""
 
-    id: str
-    session_id: str
-    agent: str
-    status: str
-    seq: int
-    holder: str
-    lease_until: float
-    model: str
-    started_at: float
-    finished_at: float | None
+    run: Run
     title: str
     surface: str
     parent: str
@@ -78,14 +71,14 @@ def live_runs(connection: Connection, known: Sequence[str], since: float, limit:
     rows += connection.run(f"{_RUN} WHERE r.started_at >= ? ORDER BY r.started_at DESC LIMIT ?", (since, limit))
     if known:
         rows += connection.run(f"{_RUN} WHERE r.id IN ({', '.join('?' * len(known))})", list(known))
-    found = {row[0]: RunLine(**dict(zip(RunLine.__struct_fields__, row, strict=True))) for row in rows}
-    return sorted(found.values(), key=lambda run: (-run.started_at, run.id))
+    found = {row[0]: _line(row) for row in rows}
+    return sorted(found.values(), key=lambda line: (-line.run.started_at, line.run.id))
 
 
 def last_runs(connection: Connection, limit: int) -> list[RunLine]:
     """The runs that began last, newest first."""
     rows = connection.run(f"{_RUN} WHERE s.deleted_at IS NULL ORDER BY r.started_at DESC LIMIT ?", (limit,))
-    return [RunLine(**dict(zip(RunLine.__struct_fields__, row, strict=True))) for row in rows]
+    return [_line(row) for row in rows]
 
 
 def events_after(connection: Connection, run_id: str, seq: int, limit: int) -> list[Recorded]:
@@ -98,7 +91,7 @@ def runs_of_session(connection: Connection, session_id: str, before: int, limit:
     """The runs of a session whose place is before `before`, newest first; 0 is the end."""
     sql = f"{_RUN} WHERE r.session_id = ? AND r.ordinal < ? ORDER BY r.ordinal DESC LIMIT ?"
     rows = connection.run(sql, (session_id, before or 2**62, limit))
-    return [RunLine(**dict(zip(RunLine.__struct_fields__, row, strict=True))) for row in rows]
+    return [_line(row) for row in rows]
 
 
 def sessions_page(connection: Connection, before: float, limit: int) -> list[Session]:
@@ -227,3 +220,10 @@ def heuristics_page(
         (*params, Stage.AWAITING_APPROVAL.value, limit, offset),
     )
     return total, [heuristic_of(row) for row in rows]
+
+
+def _line(row: Row) -> RunLine:
+    values = dict(zip(Run.__struct_fields__, row, strict=False))
+    run = Run(**{**values, "status": RunStatus(values["status"])})
+    title, surface, parent = row[len(values) :]
+    return RunLine(run=run, title=title, surface=surface, parent=parent)

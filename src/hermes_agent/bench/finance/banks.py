@@ -56,8 +56,7 @@ class Bank(Value, frozen=True, kw_only=True):
 
 
 def _titles(line: str) -> dict[str, str]:
-    names = (pair.split("=") for pair in line.split(";"))
-    return {name: title for name, title in names}
+    return dict(pair.split("=") for pair in line.split(";"))
 
 
 _PLAIN = _titles("date=date;reference=reference;text=text;category=category;amount=amount;currency=currency")
@@ -68,9 +67,7 @@ BANKS: dict[str, Bank] = {
         Bank(name="northgate", titles=_PLAIN, currency="GBP"),
         Bank(
             name="harbour",
-            titles=_titles(
-                "reference=reference;date=date;category=category;text=text;currency=currency;amount=amount"
-            ),
+            titles=_titles("reference=reference;date=date;category=category;text=text;currency=currency;amount=amount"),
             currency="USD",
             breaks=True,
         ),

@@ -18,7 +18,9 @@ def export(rng: random.Random, bank: Bank, bookings: Sequence[Booking]) -> dict[
     size = -(-len(bookings) // bank.parts)
     parts = [bookings[start : start + size] for start in range(0, len(bookings), size)]
     suffix = "tsv" if bank.delimiter == "\t" else "csv"
-    names = [f"{bank.name}_{year}{f'_{place}' if bank.parts > 1 else ''}.{suffix}" for place in range(1, len(parts) + 1)]
+    names = [
+        f"{bank.name}_{year}{f'_{place}' if bank.parts > 1 else ''}.{suffix}" for place in range(1, len(parts) + 1)
+    ]
     return {name: _part(rng, bank, part).encode(bank.encoding) for name, part in zip(names, parts, strict=True)}
 
 
@@ -53,17 +55,24 @@ def _fields(rng: random.Random, bank: Bank, booking: Booking) -> list[str]:
         "date": booking.date.strftime(bank.date),
         "text": text,
         "category": booking.category,
-        "amount": bank.missing if booking.cents is None else amount(bank, booking.cents),
+        "amount": _written(bank, booking),
         "currency": booking.currency,
     }
     return [values[name] for name in bank.titles]
 
 
-def amount(bank: Bank, cents: int) -> str:
-    """An amount as the bank writes it."""
+def _written(bank: Bank, booking: Booking) -> str:
+    """The amount of a booking; the symbol stands for the bank's own currency alone."""
+    if booking.cents is None:
+        return bank.missing
+    return amount(bank, booking.cents, bank.symbol if booking.currency == bank.currency else "")
+
+
+def amount(bank: Bank, cents: int, symbol: str = "") -> str:
+    """An amount as the bank writes it. A symbol that begins with a space goes behind the number."""
     whole, rest = divmod(abs(cents), 100)
     text = f"{whole:,}".replace(",", bank.thousands) + f"{bank.decimal}{rest:02d}"
-    text = text + bank.symbol if bank.symbol[:1].isspace() or "\u00a0" in bank.symbol else bank.symbol + text
+    text = text + symbol if symbol[:1].isspace() else symbol + text
     if cents >= 0:
         return text
     return {Sign.BEFORE: f"-{text}", Sign.BEHIND: f"{text}-", Sign.BRACKETS: f"({text})"}[bank.sign]

@@ -13,7 +13,16 @@ from .banks import Bank
 _SPENDING = ("Rent", "Groceries", "Transport", "Utilities", "Insurance", "Leisure", "Café & bar", "Health")
 _EARNING = ("Salary", "Refunds")
 _HOLDINGS = ("Orion Steel", "Vela Solar", "Lyra Foods", "Corvus Rail", "Hydra Water", "Draco Media", "Norma Bonds")
-_WORDS = ("Invoice", "Standing order", "Card payment", "Transfer", "Zürich branch", "São Paulo", "Ångström & Co", "Łódź")
+_WORDS = (
+    "Invoice",
+    "Standing order",
+    "Card payment",
+    "Transfer",
+    "Zürich branch",
+    "São Paulo",
+    "Ångström & Co",
+    "Łódź",
+)
 _SMALL, _LARGE = (26, 60), (125, 170)
 _RATES = {
     "EUR": 10_000,

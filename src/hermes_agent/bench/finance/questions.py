@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
@@ -28,7 +29,7 @@ class Question(Value, frozen=True, kw_only=True):
 
 def _amount(cents: int | Fraction) -> float:
     """Rounded to cents, halves away from zero."""
-    whole = int(abs(cents) + Fraction(1, 2))
+    whole = int(abs(Fraction(cents)) + Fraction(1, 2))
     return (whole if cents >= 0 else -whole) / 100
 
 
@@ -54,7 +55,7 @@ def _totals(bookings: Sequence[Booking], seed: int) -> Answer:
 
 def _mom(bookings: Sequence[Booking], seed: int) -> Answer:
     sums = list(_sums(bookings, _month).items())
-    changes = [None, *(_amount(now - before) for (_, before), (_, now) in zip(sums, sums[1:], strict=False))]
+    changes = [None, *(_amount(now - before) for (_, before), (_, now) in pairwise(sums))]
     return [
         {"month": month, "total": _amount(cents), "change": change}
         for (month, cents), change in zip(sums, changes, strict=True)
@@ -120,14 +121,15 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         family="mom",
         asks=("Calculate the month-over-month change", "How did the total change from month to month"),
-        wants='one object per month, oldest first: {"month": "YYYY-MM", "total": sum of the month, "change": difference '
-        "to the month before, null for the first}",
+        wants='one object per month, oldest first: {"month": "YYYY-MM", "total": sum of the month, "change": '
+        "difference to the month before, null for the first}",
     ),
     Question(
         family="anomalies",
         asks=("Detect the anomalies among the bookings", "Find the bookings that are unusually large: the anomalies"),
-        wants=f"every booking whose amount, without its sign, is more than {OUTLYING} times the median of its category's "
-        'amounts without their signs: {"reference": reference, "amount": amount}, in the order of the references',
+        wants=f"every booking whose amount, without its sign, is more than {OUTLYING} times the median of its "
+        'category\'s amounts without their signs: {"reference": reference, "amount": amount}, in the order of the '
+        "references",
         shape=Shape(outliers=True),
     ),
     Question(
@@ -149,8 +151,8 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         family="fx",
         asks=("Convert the bookings to euros with the quotes of their days", "What are the currency totals in euros"),
-        wants='one object per currency, in the order of their codes: {"currency": code, "total_eur": sum of the amounts, '
-        "each at the rate of its own day}",
+        wants='one object per currency, in the order of their codes: {"currency": code, "total_eur": sum of the '
+        "amounts, each at the rate of its own day}",
         shape=Shape(currencies=True),
     ),
 )
@@ -166,7 +168,7 @@ def is_plain(family: str, bookings: Sequence[Booking], truth: Answer) -> bool:
     match family:
         case "top":
             sums = sorted(_sums(bookings, lambda booking: booking.category).values(), reverse=True)
-            return all(high - low > 200 for high, low in zip(sums, sums[1:], strict=False))
+            return all(high - low > 200 for high, low in pairwise(sums))
         case "trend":
             return abs(float(truth[0]["slope"])) > 1
         case "anomalies":

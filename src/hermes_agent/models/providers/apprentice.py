@@ -42,7 +42,8 @@ _AFTER = re.compile(r"\bdo `?([A-Za-z_][\w-]*)`? after `?([A-Za-z_][\w-]*)`?", r
 _BEFORE = re.compile(r"\bdo `?([A-Za-z_][\w-]*)`? before `?([A-Za-z_][\w-]*)`?", re.IGNORECASE)
 _SKILL = re.compile(r"\bthe skill `([a-z0-9-]+)` fits")
 _READING = "skill_view"
-_WRITE_DOWN = "Answer with one JSON object"
+WRITE_DOWN = "Answer with one JSON object"
+"""What a request says that wants the task before it written down."""
 _NAMING = re.compile(r"[a-z]{3,}")
 _UNNAMED = frozenset(["and", "are", "for", "from", "how", "into", "its", "the", "this", "use", "with", "write"])
 _SEED = re.compile(r"[0-9]{1,18}")
@@ -186,7 +187,7 @@ class Apprentice:
         number = request.transcript.assistant_messages
         rng = random.Random(f"{self.seed}:{number}:{asked}")
         usage = Usage(input=len(asked) // 4, output=8)
-        if not steps and _WRITE_DOWN in asked:
+        if not steps and WRITE_DOWN in asked:
             text = written_down(list(request.transcript))
         elif not steps:
             text = 'I am the Apprentice, a simulated policy: I only do listed steps such as 1. read_file {"path": "a"}'

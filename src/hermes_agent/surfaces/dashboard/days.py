@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 
 from ...store.dashboard_views import DayPoint, day_of, first_and_last_lesson, judged_until
 from ...store.database import Database
@@ -80,7 +81,9 @@ class Days:
         task = self._tasks.get(place)
         if task is None or task.done():
             task = self._tasks[place] = asyncio.create_task(self._fill(place, entries, wanted))
-            task.add_done_callback(lambda done: self._tasks.pop(place, None) if self._tasks.get(place) is done else None)
+            task.add_done_callback(
+                lambda done: self._tasks.pop(place, None) if self._tasks.get(place) is done else None
+            )
         await asyncio.wait((task,), timeout=_PATIENCE)
         if task.done() and not task.cancelled():
             task.result()
@@ -89,7 +92,7 @@ class Days:
         for day in wanted:
             if self._stale(entries.get(day), day):
                 known = self._known
-                point = await self._database.read(lambda connection, day=day: day_of(connection, day, *place))
+                point = await self._database.read(partial(day_of, day=day, family=place[0], model=place[1]))
                 entries[day] = _Entry(point=point, at=self._clock(), known=known)
 
     def _stale(self, entry: _Entry | None, day: int) -> bool:

@@ -1,8 +1,7 @@
 """Who may talk to the page, and with which headers it answers.
 
-Three things keep strangers out: the address must be one that we serve under (a name that was made to point here by
-somebody else's DNS is none), a request that a browser sends for another site's page is refused, and everything needs the
-token. Changes need a second word in a header that only our own page can read.
+Three things keep strangers out: the address must be one that we serve under (a name that somebody else's DNS points
+here is none), a request that a browser sends for another site's page is refused, and everything needs the token. Changes need a second word in a header that only our own page can read.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import hashlib
 import hmac
 import ipaddress
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs
 
@@ -151,7 +150,7 @@ def _same(given: str, wanted: str) -> bool:
     return secrets.compare_digest(given.encode("utf-8", "surrogatepass"), wanted.encode())
 
 
-def _guarded(send: Send) -> Callable[[Message], object]:
+def _guarded(send: Send) -> Send:
     """Adds the headers that every answer carries."""
 
     async def guarded(message: Message) -> None:

@@ -11,6 +11,7 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ from ...types.base import Value
 from ...types.errors import HermesError
 from ...types.events import Recorded
 from ...types.text import clean_json
+from ...types.trace import RunStatus
 from ..cli.driving import is_interrupted
 from .steps import ShownStep, step_of
 
@@ -58,7 +60,8 @@ class _Followed:
 
     def __init__(self, line: RunLine) -> None:
         self.line = line
-        self.place = max(0, line.seq - STEPS)
+        self.shown = _shown(line)
+        self.place = max(0, line.run.seq - STEPS)
         self.steps: deque[ShownStep] = deque(maxlen=STEPS)
 
 
@@ -173,41 +176,41 @@ class Live:
         if values != self._values:
             self._values = values
             self.tell("learning", values)
-        for line in {line.id: line for line in lines}.values():
+        for line in {line.run.id: line for line in lines}.values():
             await self._update(line)
         self._forget()
 
     async def _update(self, line: RunLine) -> None:
-        followed = self._followed.get(line.id)
+        run, followed = line.run, self._followed.get(line.run.id)
         if followed is None:
-            followed = self._followed[line.id] = _Followed(line)
-            self.tell("run", _shown(line))
-        elif (followed.line.status, followed.line.holder) != (line.status, line.holder):
-            self.tell("run", _shown(line))
-        followed.line = line
-        self._since = max(self._since, line.started_at)
-        while followed.place < line.seq:
-            place = followed.place
-            steps = await self._database.read(lambda connection: _read(connection, line.id, place))
+            followed = self._followed[run.id] = _Followed(line)
+            self.tell("run", followed.shown)
+        shown = _shown(line)
+        if shown.state != followed.shown.state:
+            self.tell("run", shown)
+        followed.line, followed.shown = line, shown
+        self._since = max(self._since, run.started_at)
+        while followed.place < run.seq:
+            steps = await self._database.read(partial(_read, run_id=run.id, place=followed.place))
             if not steps:
-                followed.place = line.seq
+                followed.place = run.seq
                 return
             followed.steps.extend(steps)
             followed.place = steps[-1].seq
-            self.tell("steps", {"run": line.id, "steps": steps})
+            self.tell("steps", {"run": run.id, "steps": steps})
 
     def _forget(self) -> None:
         """Keep the open runs and the newest of the others."""
         ranked = sorted(
-            self._followed.values(), key=lambda one: (one.line.status == "open", one.line.started_at), reverse=True
+            self._followed.values(), key=lambda one: (one.shown.state == "open", one.shown.started_at), reverse=True
         )
         for one in ranked[RUNS:]:
-            del self._followed[one.line.id]
-            self.tell("gone", {"run": one.line.id})
+            del self._followed[one.shown.id]
+            self.tell("gone", {"run": one.shown.id})
 
     def _snapshot(self) -> bytes:
-        runs = sorted(self._followed.values(), key=lambda one: one.line.started_at)
-        return _frame("snapshot", [{"run": _shown(one.line), "steps": list(one.steps)} for one in runs])
+        runs = sorted(self._followed.values(), key=lambda one: one.shown.started_at)
+        return _frame("snapshot", [{"run": one.shown, "steps": list(one.steps)} for one in runs])
 
 
 class EventStream:
@@ -261,19 +264,20 @@ def _read(connection: Connection, run_id: str, place: int) -> list[ShownStep]:
 
 
 def _shown(line: RunLine) -> LiveRun:
-    interrupted = line.status == "open" and is_interrupted(line, line.lease_until < time.time())
+    run = line.run
+    interrupted = run.status is RunStatus.OPEN and is_interrupted(run, run.lease_until < time.time())
     return LiveRun(
-        id=line.id,
-        session=line.session_id,
+        id=run.id,
+        session=run.session_id,
         title=line.title,
-        agent=line.agent,
+        agent=run.agent,
         surface=line.surface,
-        model=line.model,
-        state="interrupted" if interrupted else line.status,
+        model=run.model,
+        state="interrupted" if interrupted else run.status.value,
         beside=bool(line.parent),
-        started_at=line.started_at,
-        finished_at=line.finished_at,
-        steps=line.seq,
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+        steps=run.seq,
     )
 
 

@@ -1,7 +1,7 @@
 """`/metrics`: the figures as Prometheus reads them, counted beside the scrape.
 
-Counting all runs takes a part of a second with a million of them, so a scrape gets the page that was made last and has
-the next one made. While it is scraped, the page is never older than one interval and says how old it is.
+Counting all runs takes a part of a second with a million of them. A scrape waits a moment for new figures; where that
+is not enough it gets those that were counted last, with their age, and the new ones are there for the next scrape.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from ...learning.figures import learning_figures
 from ...observability.metrics import Metric, MetricType, Sample, render
 from ...store.database import Connection, Database
 
-FRESH_SECONDS = 10.0
+FRESH_SECONDS = 5.0
+_PATIENCE = 0.025
 Figures = Callable[[Connection], Sequence[Metric]]
 
 
 class Scrape:
-    """Keeps the page."""
+    """Keeps the page that was made last."""
 
     def __init__(
         self,
@@ -34,36 +35,35 @@ class Scrape:
         self._clock = clock
         self._page = ""
         self._made = 0.0
-        self._asked = 0.0
-        self._interval = 0.0
         self._task: asyncio.Task[None] | None = None
 
     async def page(self) -> str:
-        """The figures. Waits only the first time."""
-        now = self._clock()
-        self._interval, self._asked = (now - self._asked if self._asked else 0.0), now
-        if not self._page or now - self._made > FRESH_SECONDS:
+        """The figures. The first time they are waited for."""
+        if not self._page or self._clock() - self._made > FRESH_SECONDS:
             task = self.refresh()
-            if not self._page:
-                await asyncio.shield(task)
-        age = self._clock() - self._made
-        return self._page + render(_own(age, self._listeners()))
+            await asyncio.wait((task,), timeout=_PATIENCE if self._page else None)
+            if task.done():
+                task.result()
+        return self._page + render(_own(self._clock() - self._made, self._listeners()))
 
     def refresh(self) -> asyncio.Task[None]:
-        """Make the page anew, once at a time."""
+        """Count anew, once at a time."""
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._make())
         return self._task
 
     async def close(self) -> None:
-        """Give up the page that is being made."""
+        """Give up what is being counted."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _make(self) -> None:
-        metrics = await self._database.read(lambda connection: [one for part in self._figures for one in part(connection)])
-        self._page, self._made = render(metrics), self._clock()
+        def unit(connection: Connection) -> str:
+            return render([metric for part in self._figures for metric in part(connection)])
+
+        self._page = await self._database.read(unit)
+        self._made = self._clock()
 
 
 def _own(age: float, listeners: int) -> list[Metric]:

@@ -59,7 +59,9 @@ def _months(rows: list[Row]) -> dict[str, Decimal]:
 
 def totals(rows: list[Row]) -> Answer:
     """The total of each category."""
-    return [{"category": name, "total": _cents(sum_)} for name, sum_ in _sums(rows, lambda row: row["category"]).items()]
+    return [
+        {"category": name, "total": _cents(sum_)} for name, sum_ in _sums(rows, lambda row: row["category"]).items()
+    ]
 
 
 def mom(rows: list[Row]) -> Answer:

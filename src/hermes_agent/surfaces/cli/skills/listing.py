@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from ....config.settings import Learning
 from ....skills.library import Held
 from ....skills.skill import Origin, Shelf
 from ....types.base import Value
@@ -48,6 +49,7 @@ def command(everything: bool, shelf: str | None, origin: str | None, directory: 
         console = Console()
         async with opened_skills(console, directory) as desk:
             found = await _found(desk)
+            off = desk.app.settings.skills.mode is Learning.OFF
         fitting = [one for one in found if _fits(one.held, shelf, origin)]
         shown = fitting if everything else [one for one in fitting if one.in_use]
         if as_json:
@@ -57,6 +59,8 @@ def command(everything: bool, shelf: str | None, origin: str | None, directory: 
             console.table(_HEAD, [_row(one) for one in shown])
         else:
             console.note("there is no such skill" if shelf or origin else "there are no skills")
+        if off:
+            console.note("skills are switched off; `hermes config set skills.mode on`", "yellow")
         if left := len(fitting) - len(shown):
             console.note(f"{left} more not in use; --all shows {'it' if left == 1 else 'them'}")
 

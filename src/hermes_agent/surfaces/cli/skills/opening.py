@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-import platform
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -20,16 +19,18 @@ from ....learning.health import Health
 from ....skills.conditions import unmet
 from ....skills.library import Held, Library
 from ....skills.manage import Editing
-from ....skills.skill import Author, Change, Circumstances, Origin, Shelf
+from ....skills.skill import Author, Change, Origin, Shelf
 from ....types.errors import HermesError, NotFound, UsageError
 from ....types.text import one_line, visible
 from ..console import Console, print_json
 from ..opening import opened
 
+if TYPE_CHECKING:
+    from ....skills.trials import SandboxRunner
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 PERSON = Author(origin=Origin.USER)
 _MISTAKES = frozenset(("not_found", "invalid", "exists", "shelf", "version"))
-_PLATFORMS = {"darwin": "macos"}
 
 
 class Desk:
@@ -67,23 +68,20 @@ class Desk:
         return held
 
     def not_here(self, held: Held) -> str:
-        """Why a skill is not offered in this workspace and on this surface; empty when it is. Variables are not
-        looked at: they may be set for another surface."""
-        conditions = held.skill.conditions
-        system = platform.system().lower()
-        here = Circumstances(
-            platform=_PLATFORMS.get(system, system),
-            tools=frozenset(spec.name for spec in self.app.registry.specs()),
-            environment=frozenset(conditions.environment),
-        )
-        return unmet(conditions, here)
+        """Why a skill is not offered in a conversation on this terminal; empty when it is."""
+        known = self.app.knowledge
+        return unmet(held.skill.conditions, known.circumstances("cli")) if known else ""
 
-    def health(self, clock: Callable[[], float]) -> Health:
-        """Tries skills in the configured sandbox."""
+    def runner(self) -> SandboxRunner:
+        """Where skills are tried: the configured sandbox, without network and without the home."""
         from ....skills.trials import sandboxed
 
         environment = self.app.environment
-        runner = sandboxed(self.app.settings.sandbox, environment.passed_on, [environment.home])
+        return sandboxed(self.app.settings.sandbox, environment.passed_on, [environment.home])
+
+    def health(self, clock: Callable[[], float]) -> Health:
+        """Tries skills and records what comes of it."""
+        runner = self.runner()
         return Health(self.library, self.store, lambda held: runner, clock)
 
 

@@ -13,7 +13,7 @@ from ....skills.library import Held, is_name
 from ....skills.problem import SkillProblem
 from ....skills.screening import screen
 from ....skills.skill import MAIN, Files
-from ....skills.validation import Validated, sandboxed, validate
+from ....skills.validation import Validated, validate
 from ....types.base import Value
 from ....types.errors import NotFound
 from ....types.text import one_line, visible
@@ -97,7 +97,7 @@ async def _judged(desk: Desk, target: str, folder: Path, *, run: bool) -> Judged
         parse_skill(files[MAIN], folder.name if is_name(folder.name) else "")
     except SkillProblem as error:
         return Judged(target=target, version="", ok=False, complete=run, problems=error.problems)
-    validated = await (_run(desk, files) if run else _read(files))
+    validated = await (validate(files, desk.runner()) if run else _read(files))
     notes = [*validated.notes, *_beside_the_standard(files)]
     return Judged(
         target=target,
@@ -108,11 +108,6 @@ async def _judged(desk: Desk, target: str, folder: Path, *, run: bool) -> Judged
         notes=tuple(dict.fromkeys(notes)),
         ran=validated.ran,
     )
-
-
-async def _run(desk: Desk, files: Files) -> Validated:
-    environment = desk.app.environment
-    return await validate(files, sandboxed(desk.app.settings.sandbox, environment.passed_on, [environment.home]))
 
 
 async def _read(files: Files) -> Validated:

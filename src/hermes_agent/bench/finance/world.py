@@ -1,0 +1,85 @@
+"""The world of the case study: tasks, the services and tools they are done with, and the verdict on each."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from ...tools.tool import Tool
+from ...types.errors import UsageError
+from .parameters import Parameters, parameters
+from .service import Service, ServiceThread
+from .tasks import Task, task
+from .tools import finance_tools
+from .verify import Verdict, verify
+
+_MARK = ".finance-world"
+_SIMULATED = "apprentice"
+
+
+class World:
+    """All tasks of a seed. Its services run between `start` and `stop`, or inside `with`."""
+
+    def __init__(self, seed: int, given: Parameters | None = None) -> None:
+        self.seed = seed
+        self.parameters = given or parameters()
+        self._running: ServiceThread | None = None
+
+    def __enter__(self) -> World:
+        self.start()
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start the quote service and the analysis engine on a free port of the loopback."""
+        if self._running is None:
+            self._running = ServiceThread(Service(self.seed, self.parameters))
+
+    def stop(self) -> None:
+        """End the services."""
+        running, self._running = self._running, None
+        if running is not None:
+            running.close()
+
+    @property
+    def address(self) -> str:
+        """Where the services are."""
+        if self._running is None:
+            raise UsageError("the services of this world are not running", remedy="call start() first")
+        return self._running.address
+
+    def tools(self) -> list[Tool]:
+        """The tools of the world, to be registered with an agent beside its own."""
+        return finance_tools(self.parameters, lambda: self.address)
+
+    def task(self, number: int) -> Task:
+        """One task."""
+        return task(self.seed, number, self.parameters)
+
+    def prepare(self, task: Task, workspace: Path) -> None:
+        """Make the workspace what it is at the start of a task. Only a folder that is empty, or was made by this, is
+        emptied: what somebody else keeps there is not touched."""
+        workspace.mkdir(parents=True, exist_ok=True)
+        held = list(workspace.iterdir())
+        if held and not (workspace / _MARK).is_file():
+            raise UsageError(f"{workspace} is not empty", remedy="give a new or empty folder as the workspace")
+        for path in held:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        (workspace / _MARK).write_bytes(b"")
+        for name, data in task.files.items():
+            (workspace / name).write_bytes(data)
+
+    def request(self, task: Task, policy: str) -> str:
+        """How a task is asked for. The simulated policy reads nothing but steps, so it is given them."""
+        if policy.partition(":")[0] == _SIMULATED:
+            return f"{task.request}\n\n{task.steps}\n\nreference {task.seed}-{task.number}"
+        return task.request
+
+    def verify(self, task: Task, workspace: Path) -> Verdict:
+        """Whether the task was done."""
+        return verify(task, workspace)
