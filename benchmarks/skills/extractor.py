@@ -25,12 +25,21 @@ from hermes_agent.types.trace import CallStatus
 MALFORMED, NARROW, MISTAKEN = 0.10, 0.15, 0.08
 _ASKED = "Write down how this kind of task is done"
 _VOICES = (
-    ("Get hold of the material with `{0}` and look it over with `{1}`.", "For the work itself, use `{way}`.",
-     "Look at the outcome with `{2}`, then hand it in with `{3}`."),
-    ("Begin with `{0}`, then `{1}`: know what there is before anything is done.", "Then use `{way}` on {subject}.",
-     "`{2}` tells whether it holds; `{3}` closes the task."),
-    ("`{0}` and `{1}` come first.", "prefer `{way}`: it gave the right result here.",
-     "Finish with `{2}` and `{3}`, in this order."),
+    (
+        "Get hold of the material with `{0}` and look it over with `{1}`.",
+        "For the work itself, use `{way}`.",
+        "Look at the outcome with `{2}`, then hand it in with `{3}`.",
+    ),
+    (
+        "Begin with `{0}`, then `{1}`: know what there is before anything is done.",
+        "Then use `{way}` on {subject}.",
+        "`{2}` tells whether it holds; `{3}` closes the task.",
+    ),
+    (
+        "`{0}` and `{1}` come first.",
+        "prefer `{way}`: it gave the right result here.",
+        "Finish with `{2}` and `{3}`, in this order.",
+    ),
 )
 
 

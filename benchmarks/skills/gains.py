@@ -10,9 +10,7 @@ from hermes_agent.skills.format import parse_skill
 from hermes_agent.skills.library import BUNDLED
 from hermes_agent.tools.discovery import builtin_tools
 
-_FOLLOWED = re.compile(
-    r"\b(?:avoid (?:the tool )?|[Uu]se |prefer |[Ss]kip |do )`?([A-Za-z_][\w-]*)`?", re.MULTILINE
-)
+_FOLLOWED = re.compile(r"\b(?:avoid (?:the tool )?|[Uu]se |prefer |[Ss]kip |do )`?([A-Za-z_][\w-]*)`?", re.MULTILINE)
 
 
 def steering(text: str, tools: frozenset[str]) -> list[str]:

@@ -172,7 +172,12 @@ def figures(histories: Sequence[History]) -> list[Figure]:
     if on and calls:
         gain = points(on, calls)
         table.append(
-            Figure(what="success, on - calls (what the written skills add), points", measured=str(gain), goal="> 0", reached=gain.low > 0)
+            Figure(
+                what="success, on - calls (what the written skills add), points",
+                measured=str(gain),
+                goal="> 0",
+                reached=gain.low > 0,
+            )
         )
     for arm in (Arm.UNCURATED, Arm.ON):
         table += _hygiene(arm, arms[arm])
@@ -200,7 +205,10 @@ def _hygiene(arm: Arm, found: Sequence[History]) -> list[Figure]:
             goal="none >= .9" if goal else "",
             reached=not any(one.duplicates for one in found) if goal else None,
         ),
-        Figure(what=f"{arm}: skills at the end; most at once", measured=f"{fmean(one.skills for one in found):.1f}; {max(one.peak for one in found)}"),
+        Figure(
+            what=f"{arm}: skills at the end; most at once",
+            measured=f"{fmean(one.skills for one in found):.1f}; {max(one.peak for one in found)}",
+        ),
         Figure(what=f"{arm}: drafts", measured=_summed(found, "drafts")),
         Figure(what=f"{arm}: background work", measured=_summed(found, "changes")),
         Figure(what=f"{arm}: curator", measured=_summed(found, "curated")),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -176,6 +177,7 @@ def others(count: int) -> Iterator[Skill]:
         )
 
 
+@cache
 def here(surface: str = "cli") -> Circumstances:
     """A command line with all tools."""
     tools = frozenset(entry.spec.name for entry in builtin_tools())
@@ -200,7 +202,14 @@ async def found(home: Path, count: int = SKILLS) -> Found:
         advisor = LearnedAdvisor(store, LearningSettings(), lambda text: None, LibraryOffers(library, here, Likeness()))
         index = SkillIndex(library, SkillSettings(), lambda view: here())
         result = Found(
-            skills=len(await library.all()), characters=0, section=0, listed=[], recommended=[], first=[], missed=[], strange=0
+            skills=len(await library.all()),
+            characters=0,
+            section=0,
+            listed=[],
+            recommended=[],
+            first=[],
+            missed=[],
+            strange=0,
         )
         for name, requests in REQUESTS.items():
             for place, request in enumerate(requests):
@@ -210,9 +219,7 @@ async def found(home: Path, count: int = SKILLS) -> Found:
         store.close()
 
 
-async def _asked(
-    so_far: Found, index: SkillIndex, advisor: LearnedAdvisor, name: str, request: str, run: str
-) -> Found:
+async def _asked(so_far: Found, index: SkillIndex, advisor: LearnedAdvisor, name: str, request: str, run: str) -> Found:
     view = SessionView(session_id=run, workspace="", surface="cli", model="m", request=request)
     text = (await index.sections(view))[0].text
     lines = [line for line in text.splitlines() if line.startswith("- ")]
@@ -244,6 +251,9 @@ def figures() -> list[Figure]:
             reached=got.characters <= GOAL,
         ),
         Figure(what="right skill is in the index", measured=f"{sum(got.listed)} of {asked}"),
-        Figure(what="right skill is recommended; is recommended first", measured=f"{sum(got.recommended)}; {sum(got.first)} of {asked}"),
+        Figure(
+            what="right skill is recommended; is recommended first",
+            measured=f"{sum(got.recommended)}; {sum(got.first)} of {asked}",
+        ),
         Figure(what="recommendations of a wrong trade", measured=f"{got.strange} in {asked} requests"),
     ]

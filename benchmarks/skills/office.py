@@ -88,7 +88,9 @@ class Office:
         self.tasks[task.number] = task
         argument = json.dumps({"subject": task.subject})
         steps = [*BEFORE, " or ".join(f"{way} {argument}" for way in WAYS), *AFTER]
-        lines = [f"{place}. {step if step.endswith('}') else f'{step} {argument}'}" for place, step in enumerate(steps, 1)]
+        lines = [
+            f"{place}. {step if step.endswith('}') else f'{step} {argument}'}" for place, step in enumerate(steps, 1)
+        ]
         return "\n".join([task.request, "", *lines, "", f"reference {task.number}"])
 
     def task_of(self, request: str) -> Task | None:

@@ -96,7 +96,10 @@ Trial = Callable[[random.Random, float, float, float, int], int | None]
 def rates(trial: Trial, cost: float, chance: float, most: int, cases: int) -> dict[float, list[int | None]]:
     """What became of so many cases for each success rate without the skill. Seeds are fixed."""
     return {
-        base: [trial(random.Random(f"{trial.__name__}:{base}:{cost}:{chance}:{case}"), base, cost, chance, most) for case in range(cases)]
+        base: [
+            trial(random.Random(f"{trial.__name__}:{base}:{cost}:{chance}:{case}"), base, cost, chance, most)
+            for case in range(cases)
+        ]
         for base in BASES
         if base >= cost
     }
@@ -127,12 +130,26 @@ def simulated(cases: int) -> list[Figure]:
     vouched = 1 - HELD_OUT
     coin = rates(retired_at, COST, ON_PROBATION, OPPORTUNITIES, cases)
     return [
-        _line(f"a skill that costs 40 points, retired by its coin within {OPPORTUNITIES} opportunities", coin, ">= 95 %"),
-        _line("the same, a person's skill (told in 9 of 10 runs)", rates(retired_at, COST, vouched, OPPORTUNITIES, cases)),
+        _line(
+            f"a skill that costs 40 points, retired by its coin within {OPPORTUNITIES} opportunities", coin, ">= 95 %"
+        ),
+        _line(
+            "the same, a person's skill (told in 9 of 10 runs)", rates(retired_at, COST, vouched, OPPORTUNITIES, cases)
+        ),
         _line("the same, a person's skill, within 500", rates(retired_at, COST, vouched, 500, cases // 4)),
-        _line("a skill that costs nothing, retired within 100 (wrongly)", rates(retired_at, 0.0, ON_PROBATION, OPPORTUNITIES, cases)),
-        _line(f"40 points, found within {PAIRS} pairs, told in each", rates(found_by_pairs, COST, 1.0, PAIRS, cases), ">= 95 %"),
-        _line(f"40 points, found within {PAIRS} pairs, told by its coin of .5", rates(found_by_pairs, COST, 0.5, PAIRS, cases)),
+        _line(
+            "a skill that costs nothing, retired within 100 (wrongly)",
+            rates(retired_at, 0.0, ON_PROBATION, OPPORTUNITIES, cases),
+        ),
+        _line(
+            f"40 points, found within {PAIRS} pairs, told in each",
+            rates(found_by_pairs, COST, 1.0, PAIRS, cases),
+            ">= 95 %",
+        ),
+        _line(
+            f"40 points, found within {PAIRS} pairs, told by its coin of .5",
+            rates(found_by_pairs, COST, 0.5, PAIRS, cases),
+        ),
         _line("a skill that costs nothing, 30 pairs (wrongly)", rates(found_by_pairs, 0.0, 1.0, PAIRS, cases)),
     ]
 

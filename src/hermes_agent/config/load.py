@@ -94,7 +94,7 @@ def parse_settings(text: str, where: str) -> Settings:
 
 def _with_switches_as_words(data: dict[str, Any]) -> dict[str, Any]:
     """YAML reads a bare `on` or `off` as a truth value; where a setting has these words, they are what was written."""
-    groups = {"learning": "mode", "runtime": "resume"}
+    groups = {"learning": "mode", "skills": "mode", "memory": "mode", "review": "mode", "runtime": "resume"}
     words = {True: "on", False: "off"}
     return {
         name: {**group, groups[name]: words[group[groups[name]]]}

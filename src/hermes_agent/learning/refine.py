@@ -25,7 +25,7 @@ from ..types.text import one_line
 from ..types.tools import Label
 from ..types.trace import CallStatus, Judge, ToolRecord, Trace
 from .context import NEVER_LEARNED, error_class
-from .lessons import success_of
+from .lessons import REPLAYED, success_of
 from .observe import Observed, observe
 
 TEMPLATE = "templates/steps.md"
@@ -50,6 +50,8 @@ class Refining:
 
     async def learned(self, trace: Trace) -> None:
         """Take a finished run into account, once; a later judgement of the same run replaces the earlier one."""
+        if trace.surface == REPLAYED:
+            return
         known = {use.skill_id: use for use in await self._store.skills.uses_of_run(trace.run_id)}
         used = [held for name in await self._names(trace, known) if (held := await self._library.look(name))]
         if not used:

@@ -92,4 +92,6 @@ def _analysis(tool: str, family: str) -> dict[str, Any]:
 
 
 def _chart(tool: str) -> dict[str, Any]:
+    if tool == "plot_data":
+        return {"source": ANSWER, "output": "chart.png", "kind": "bar", "x": "category", "y": ["total"]}
     return {"data": ANSWER, "output": "chart.png" if tool == "chart_png" else "chart.svg"}

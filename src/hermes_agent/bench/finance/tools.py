@@ -33,11 +33,13 @@ _READERS = {
     "import_sniffed": ("sniffed", "Read a bank's export, guessing its separator, dates and currency symbols."),
     "import_locale": ("locale", "Read a bank's export with the number format and character set of its country."),
     "import_tolerant": ("tolerant", "Read a bank's export line by line, leaving out what is no booking."),
+    "import_salvage": ("salvage", "Read a bank's export in every encoding and with every separator; take the best."),
 }
 _QUOTES = {
     "quotes_live": ("live", "Get the exchange rates that a table needs from the quote service, day by day."),
     "quotes_cached": ("cached", f"Take the exchange rates that a table needs from {CACHE}."),
     "quotes_archive": ("archive", "Get the exchange rates that a table needs from the quote service's archive."),
+    "quotes_monthly": ("monthly", "Get the exchange rates that a table needs from the archive, month by month."),
 }
 
 

@@ -1,4 +1,4 @@
-"""Reads the export of a bank and writes its bookings as `table.csv`. Four readers, from strict to tolerant.
+"""Reads the export of a bank and writes its bookings as `table.csv`. Five readers, from strict to tolerant.
 
 Runs as a program of its own in the sandbox: one JSON object on standard input, one on standard output. The strict
 readers take a file that they do not understand for one that is still arriving: they wait, read again, and give up.
@@ -6,6 +6,7 @@ readers take a file that they do not understand for one that is still arriving: 
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import datetime
 import io
@@ -31,6 +32,8 @@ _PLAIN = re.compile(r"-?\d+\.\d{2}")
 _GROUPED = re.compile(r"-?(\d+|\d{1,3}(,\d{3})+)(\.\d+)?")
 _COMMA = re.compile(r"-?(\d+|\d{1,3}(\.\d{3})+),\d{2}")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DELIMITERS = ",;\t|"
+_PATIENT = ("tolerant", "salvage")
 _MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -43,7 +46,7 @@ class Refused(Exception):
 
 
 class Reader:
-    """One of the readers: `fast`, `sniffed`, `locale` or `tolerant`."""
+    """One of the readers: `fast`, `sniffed`, `locale`, `tolerant` or `salvage`."""
 
     def __init__(self, way: str, month_first: bool) -> None:
         self._way = way
@@ -51,8 +54,23 @@ class Reader:
 
     def bookings(self, data: bytes) -> list[dict[str, str]]:
         """The bookings of one file. Raises Refused."""
+        if self._way == "salvage":
+            return self._salvaged(data)
         text = self._decoded(data)
-        delimiter = "," if self._way == "fast" else _delimiter(text)
+        return self._parsed(text, "," if self._way == "fast" else _delimiter(text))
+
+    def _salvaged(self, data: bytes) -> list[dict[str, str]]:
+        """What the best of all encodings and separators makes of a file."""
+        tried: list[list[dict[str, str]]] = []
+        for encoding in ("utf-8-sig", "utf-16", "cp1252"):
+            for delimiter in _DELIMITERS:
+                with contextlib.suppress(Refused, UnicodeError):
+                    tried.append(self._parsed(data.decode(encoding), delimiter))
+        if not tried:
+            raise Refused("parse", "no encoding and separator makes sense of the file")
+        return max(tried, key=len)
+
+    def _parsed(self, text: str, delimiter: str) -> list[dict[str, str]]:
         lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         header = next(lines, [])
         places = self._places([title.strip().lower() for title in header])
@@ -97,7 +115,7 @@ class Reader:
                 row = {name: fields[place].strip() for name, place in places.items()}
                 yield row | {"date": self._date(row["date"]), "amount": self._number(row["amount"])}
             except Refused:
-                if self._way != "tolerant":
+                if self._way not in _PATIENT:
                     raise
 
     def _number(self, text: str) -> str:
@@ -138,7 +156,7 @@ def _month(name: str) -> int:
 
 def _delimiter(text: str) -> str:
     head = text.partition("\n")[0]
-    return max(",;\t|", key=head.count)
+    return max(_DELIMITERS, key=head.count)
 
 
 def read_all(reader: Reader, files: list[str]) -> list[dict[str, str]]:

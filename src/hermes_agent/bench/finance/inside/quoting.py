@@ -1,7 +1,8 @@
-"""Gets the exchange rates that `table.csv` needs and writes them as `rates.csv`. Three ways.
+"""Gets the exchange rates that `table.csv` needs and writes them as `rates.csv`. Four ways.
 
 Runs as a program of its own in the sandbox: one JSON object on standard input, one on standard output. `live` asks for
-each day and currency, `cached` looks into the file that came with the export, `archive` gets the whole period at once.
+each day and currency, `cached` looks into the file that came with the export, `archive` gets the whole period at once,
+`monthly` each month of it.
 """
 
 from __future__ import annotations
@@ -73,6 +74,16 @@ def archive(asked: dict[str, Any], needed: Needed) -> Rates:
     return _table(Service(asked).get(f"/archive/{names}/{min(days)}/{max(days)}"))
 
 
+def monthly(asked: dict[str, Any], needed: Needed) -> Rates:
+    """One request for each month that has a booking."""
+    service, rates = Service(asked), Rates()
+    for month in sorted({date[:7] for _, date in needed}):
+        days = [date for _, date in needed if date.startswith(month)]
+        names = ",".join(sorted({currency for currency, date in needed if date in days}))
+        rates |= _table(service.get(f"/archive/{names}/{min(days)}/{max(days)}"))
+    return rates
+
+
 def _table(text: str) -> Rates:
     rows = csv.DictReader(io.StringIO(text, newline=""))
     return {(row["currency"], row["date"]): row["rate"] for row in rows}
@@ -85,7 +96,8 @@ def run(asked: dict[str, Any]) -> dict[str, Any]:
             needed = sorted({(row["currency"], row["date"]) for row in csv.DictReader(file)})
         if not needed:
             raise Failed("parse", f"{asked['table']} has no rows")
-        rates = {"live": live, "cached": cached, "archive": archive}[asked["way"]](asked, needed)
+        ways = {"live": live, "cached": cached, "archive": archive, "monthly": monthly}
+        rates = ways[asked["way"]](asked, needed)
         lines = [f"{currency},{date},{rates[currency, date]}\n" for currency, date in needed]
     except Failed as error:
         return {"error": error.error, "text": str(error), "transient": error.error == "rate_limit"}
