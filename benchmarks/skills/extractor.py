@@ -58,7 +58,7 @@ def vocabulary() -> dict[str, Words]:
 
 
 class Extractor:
-    """A model client. `counted` says what kinds of drafts it wrote; `written` which family each name was written for."""
+    """A model client. `counted` says what kinds of drafts it wrote; `written` for which family each name was used."""
 
     provider = "apprentice"
 
@@ -106,7 +106,7 @@ class Extractor:
         if rng.random() < NARROW:
             self.counted["narrow"] += 1
             case = "".join(letter if letter.isalnum() else "-" for letter in task.subject.lower())
-            name = "-".join(part for part in f"{name}-{case}".split("-") if part.isascii())[:60].strip("-")
+            name = "-".join(part for part in f"{name}-{case}".split("-") if part and part.isascii())[:60].strip("-")
         if rng.random() < MISTAKEN:
             self.counted["mistaken"] += 1
             worked = rng.choice([way for way in WAYS if way != worked])

@@ -1,9 +1,9 @@
 """Twelve kinds of office work behind eight simulated tools, for which a good skill is worth having.
 
-Each task has five steps. The third can be done in three ways that look alike: each fails openly equally often, but only
-one of them, which depends on the kind of work, gives mostly right results; the others are silently wrong more often than
-right. So nothing can be learned from single calls: only the outcome of tasks tells, and somebody who wrote down which
-way is the right one.
+Each task has five steps. The third can be done in three ways that look alike: each fails openly equally often, but
+only one of them, which depends on the kind of work, gives mostly right results; the others are silently wrong more
+often than right. So nothing can be learned from single calls: only the outcome of tasks tells, and somebody who wrote
+down which way is the right one.
 """
 
 from __future__ import annotations

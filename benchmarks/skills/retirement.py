@@ -225,7 +225,8 @@ def injected(seed: int, base: float, most: int = OPPORTUNITIES, origin: Origin =
     try:
         made = bench.wait(bench.knowledge.editing.create(_SKILL, _text(_BAD), Author(origin=origin)))
         assert made.ok, made.message
-        opportunities, ends = 0, {True: [0.0][:0], False: [0.0][:0]}
+        opportunities, retired = 0, False
+        ends: dict[bool, list[float]] = {True: [], False: []}
         for number in range(2 * most):
             result, solved = bench.run(ledger.begin(number), number, check, family="ledger")
             items = bench.wait(bench.store.traces.of_run(result.run_id)).advice
@@ -233,12 +234,13 @@ def injected(seed: int, base: float, most: int = OPPORTUNITIES, origin: Origin =
             if own:
                 opportunities += 1
                 ends[own[0].applied].append(float(solved))
-            known = [one for one in bench.wait(bench.store.heuristics.of_skill(_SKILL)) if one.stage is Stage.RETIRED]
-            if known or opportunities >= most:
+            stages = {one.stage for one in bench.wait(bench.store.heuristics.of_skill(_SKILL))}
+            retired = Stage.RETIRED in stages
+            if retired or opportunities >= most:
                 break
         return Case(
             seed=seed,
-            retired_at=opportunities if known else None,
+            retired_at=opportunities if retired else None,
             opportunities=opportunities,
             told=fmean(ends[True] or [math.nan]),
             untold=fmean(ends[False] or [math.nan]),

@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 import msgspec
 import pytest
+import skills_ref
 
-from hermes_agent.skills.format import parse_skill, render_skill
+from hermes_agent.skills.format import nonstandard, parse_skill, render_skill
 from hermes_agent.skills.skill import MAIN, Conditions, Skill
 from hermes_agent.store.open import open_store
 from hermes_agent.store.skills import Use
@@ -160,7 +161,9 @@ def test_the_archive_and_the_way_back(forked: ForkedHermes) -> None:
     assert (done.returncode, done.stdout) == (0, "greet is in the archive\n")
     assert "`hermes skills restore greet` brings it back" in done.stderr and not folder.exists()
     assert "it is archived" in forked.run("skills", "show", "greet").stdout
-    assert forked.json("skills", "pin", "greet", code=2)["error"] == "greet is archived"
+    for one in ("pin", "test"):
+        assert forked.json("skills", one, "greet", code=2)["error"] == "greet is archived"
+    assert forked.json("skills", "validate", "greet")["ok"]
     assert forked.json("skills", "restore", "greet")["ok"]
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == files
     assert [entry["action"] for entry in forked.json("skills", "history", "greet")] == ["restore", "delete", "found"]
@@ -282,3 +285,15 @@ def test_every_command_is_there_and_has_help() -> None:
 
 def test_a_command_that_is_not_there(forked: ForkedHermes) -> None:
     assert "did you mean `hermes skills list`" in forked.run("skills", "lst").stderr
+
+
+def test_the_example_in_the_manual_is_a_skill(tmp_path: Path) -> None:
+    manual = (Path(__file__).parents[2] / "docs" / "skills.md").read_text()
+    example = manual.partition("````markdown\n")[2].partition("````")[0]
+    skill = parse_skill(example, "release-check")
+    assert parse_skill(render_skill(skill)) == skill and nonstandard(example) == ()
+    assert (len(skill.trials), len(skill.slots), skill.conditions.group_chat) == (2, 1, False)
+    folder = tmp_path / "release-check"
+    folder.mkdir()
+    (folder / MAIN).write_text(example)
+    assert skills_ref.validate(folder) == []

@@ -54,9 +54,7 @@ async def _meant(desk: Desk, name: str) -> Held:
     """The skill to edit: a broken one of the user's own before a whole one that is used in its place."""
     named = await desk.library.named(name, desk.workspace)
     own = next((one for one in named if one.shelf is Shelf.USER and one.problem), None)
-    held = own or await desk.find(name)
-    if held.stats.archived_at is not None:
-        raise UsageError(f"{name} is archived", remedy=f"`hermes skills restore {name}` brings it back")
+    held = own or await desk.on_a_shelf(name)
     if held.shelf is Shelf.PROJECT:
         raise UsageError(
             f"{name} belongs to the project in {desk.workspace}",

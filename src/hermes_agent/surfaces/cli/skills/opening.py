@@ -52,12 +52,20 @@ class Desk:
         if held is not None:
             return held
         if name in await asyncio.to_thread(_archived_names, self.app.environment.home):
-            there = await self.library.everything(self.workspace)
-            return max((one for one in there if one.name == name), key=lambda one: one.stats.archived_at or 0.0)
+            there = [one for one in await self.library.everything(self.workspace) if one.name == name]
+            if there:
+                return max(there, key=lambda one: one.stats.archived_at or 0.0)
         known = await asyncio.to_thread(_names_on_disk, self.app.environment.home, Path(self.workspace))
         close = difflib.get_close_matches(name, sorted(known), n=3)
         hint = f"did you mean {', '.join(close)}?" if close else "`hermes skills list` shows what there is"
         raise NotFound(f"there is no skill {one_line(name, 64)!r}", remedy=hint)
+
+    async def on_a_shelf(self, name: str) -> Held:
+        """The same, unless it is archived."""
+        held = await self.find(name)
+        if held.stats.archived_at is not None:
+            raise UsageError(f"{name} is archived", remedy=f"`hermes skills restore {name}` brings it back")
+        return held
 
     async def recorded(self, name: str) -> Held:
         """The same, for what needs its row in the store."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from ....types.errors import UsageError
 from ..console import Console, print_json
 from .opening import opened_skills
 from .words import outline
@@ -17,9 +16,8 @@ def switch(name: str, directory: Path, column: str, said: str, *, on: bool, as_j
     async def work() -> None:
         console = Console(quiet=as_json)
         async with opened_skills(console, directory) as desk:
+            await desk.on_a_shelf(name)
             held = await desk.recorded(name)
-            if held.stats.archived_at is not None:
-                raise UsageError(f"{name} is archived", remedy=f"`hermes skills restore {name}` brings it back")
             before = getattr(held.stats, column)
             if before is not on:
                 await desk.store.mark(held.stats.id, **{column: on})

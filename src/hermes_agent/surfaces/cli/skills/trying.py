@@ -36,7 +36,7 @@ def command(name: str, everything: bool, directory: Path, as_json: bool) -> int:
         console = Console(quiet=as_json)
         reports = []
         async with opened_skills(console, directory) as desk:
-            held = await desk.library.all(desk.workspace) if everything else [await desk.find(name)]
+            held = await desk.library.all(desk.workspace) if everything else [await desk.on_a_shelf(name)]
             health = desk.health(time.time)
             for number, one in enumerate(held, 1):
                 place = f" ({number} of {len(held)})" if everything else ""
@@ -46,13 +46,13 @@ def command(name: str, everything: bool, directory: Path, as_json: bool) -> int:
                     say_report(console, reports[-1])
         if as_json:
             print_json(reports)
-        return code_of(reports)
+        return 1 if any(one.problem for one in held) else _code(reports)
 
     return asyncio.run(work())
 
 
-def code_of(reports: Sequence[HealthReport]) -> int:
-    """0 unless something failed, is broken, or was to be tried and could not be."""
+def _code(reports: Sequence[HealthReport]) -> int:
+    """0 unless something failed, or was to be tried and could not be."""
     trials = [trial for report in reports for trial in report.trials]
     failed = any(trial.tried and not trial.ok for trial in trials)
     return 1 if failed or (trials and not any(trial.ok for trial in trials)) else 0

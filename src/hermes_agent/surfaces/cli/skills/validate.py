@@ -52,7 +52,7 @@ def command(target: str, run: bool, directory: Path, as_json: bool) -> int:
         console = Console(quiet=as_json)
         async with opened_skills(console, directory) as desk:
             folder, held = await _place(desk, target)
-            judged = await _judged(desk, target, folder, run=run)
+            judged = await _judged(desk, target, folder, held.name if held else folder.name, run=run)
             if run and judged.ok and held is not None and held.stats.id and held.version == judged.version:
                 await desk.store.mark(held.stats.id, validated=judged.version)
         if as_json:
@@ -91,10 +91,10 @@ def _folder(target: str) -> Path | None:
         return None
 
 
-async def _judged(desk: Desk, target: str, folder: Path, *, run: bool) -> Judged:
+async def _judged(desk: Desk, target: str, folder: Path, name: str, *, run: bool) -> Judged:
     try:
         files = await asyncio.to_thread(read_folder, folder)
-        parse_skill(files[MAIN], folder.name if is_name(folder.name) else "")
+        parse_skill(files[MAIN], name)
     except SkillProblem as error:
         return Judged(target=target, version="", ok=False, complete=run, problems=error.problems)
     validated = await (validate(files, desk.runner()) if run else _read(files))
