@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check lint types layers sizes house test test-full bench bench-peer bench-safety bench-learning requirements lock manifest clean
+.PHONY: help setup demo check lint types layers sizes house test test-full bench bench-peer bench-safety bench-learning bench-skills requirements lock manifest clean
 .SILENT:
 MAKEFLAGS += --no-print-directory
 SHELL := /bin/sh
@@ -77,6 +77,9 @@ bench-learning: setup ## what learning gains, against no learning, an oracle, a 
 	$(BIN)/python -m benchmarks.learning.families
 	$(BIN)/python -m benchmarks.learning.rollback
 	$(BIN)/python -m benchmarks.learning.errors
+
+bench-skills: setup ## whether the library of skills stays small and useful, and what it costs
+	$(BIN)/python -m benchmarks.skills
 
 requirements: setup ## which rows of docs/requirements.md have tests
 	$(BIN)/python -m scripts.requirements

@@ -49,6 +49,7 @@ class Words(msgspec.Struct, frozen=True, kw_only=True):
     names: tuple[str, ...]
     descriptions: tuple[str, ...]
     triggers: tuple[str, ...]
+    notes: tuple[str, str]
 
 
 def vocabulary() -> dict[str, Words]:
@@ -115,11 +116,18 @@ class Extractor:
             "name": name,
             "description": rng.choice(words.descriptions),
             "triggers": rng.sample(words.triggers, 2),
-            "steps": [_filled(line, worked) for line in voice],
+            "steps": self._steps(words, voice, worked),
             "parameters": [{"name": "subject", "description": "what the task is about"}],
             "success_criteria": ["check_result says that it is done"],
             "pitfalls": [f"{way} was out of order" for way in dict.fromkeys(failed)],
         }
+
+    def _steps(self, words: Words, voice: Sequence[str], way: str) -> list[str]:
+        """The steps around the tools, with one or both of what there is to know about the work itself."""
+        begin, work, end = (_filled(line, way) for line in voice)
+        before, after = words.notes
+        kept = self._rng.choice(((True, True), (True, False), (False, True)))
+        return [begin, *([before] if kept[0] else []), work, *([after] if kept[1] else []), end]
 
     def _spoiled(self, draft: dict[str, object]) -> str:
         whole = json.dumps(draft)

@@ -1,5 +1,5 @@
 """What each bundled skill gains for the Apprentice. It follows "use `tool`", "avoid `tool`", "skip `tool`" and orders
-of two tools, and nothing else: a skill whose text says none of that about a tool there is cannot be measured with it."""
+of two tools, and nothing else: a skill whose text says none of that about a tool cannot be measured with it."""
 
 from __future__ import annotations
 

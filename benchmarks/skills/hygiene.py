@@ -31,6 +31,8 @@ from hermes_agent.store.heuristics import Kind, Stage
 PASS_EVERY = 50
 MOST_PER_FAMILY = 2
 _WORKERS = 2
+_FAMILIES = 12
+_MERGED, _CROSSED = "merged away", "merged across families"
 
 
 class Arm(StrEnum):
@@ -111,8 +113,8 @@ def pass_over(bench: Bench, families: Mapping[str, str]) -> Counter[str]:
     plan = bench.wait(curator.plan())
     applied = bench.wait(curator.apply(plan))
     done = Counter({"passes": 1, "changes": len(applied.changes), "left alone": len(plan.left) + len(applied.skipped)})
-    done["merged away"] = sum(len(one.absorbed) for one in plan.proposals if one.action is Action.MERGE)
-    done["merged across families"] = sum(
+    done[_MERGED] = sum(len(one.absorbed) for one in plan.proposals if one.action is Action.MERGE)
+    done[_CROSSED] = sum(
         families.get(gone.name) != families.get(one.skill.name)
         for one in plan.proposals
         if one.action is Action.MERGE
@@ -190,6 +192,7 @@ def _hygiene(arm: Arm, found: Sequence[History]) -> list[Figure]:
     most = [max(one.per_family.values(), default=0) for one in found]
     over = sum(count > MOST_PER_FAMILY for one in found for count in one.per_family.values())
     kept = sum(len(one.per_family) for one in found)
+    crossed, merged = (sum(one.curated.get(name, 0) for one in found) for name in (_CROSSED, _MERGED))
     goal = arm is Arm.ON
     return [
         Figure(
@@ -208,6 +211,16 @@ def _hygiene(arm: Arm, found: Sequence[History]) -> list[Figure]:
         Figure(
             what=f"{arm}: skills at the end; most at once",
             measured=f"{fmean(one.skills for one in found):.1f}; {max(one.peak for one in found)}",
+        ),
+        Figure(
+            what=f"{arm}: families with a skill of their own, of {_FAMILIES}",
+            measured=f"{fmean(len(one.per_family) for one in found):.1f}",
+        ),
+        Figure(
+            what=f"{arm}: skills merged into one of another family",
+            measured=f"{crossed} of {merged}",
+            goal="0" if goal else "",
+            reached=not crossed if goal else None,
         ),
         Figure(what=f"{arm}: drafts", measured=_summed(found, "drafts")),
         Figure(what=f"{arm}: background work", measured=_summed(found, "changes")),

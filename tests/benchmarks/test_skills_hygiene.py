@@ -152,7 +152,7 @@ def test_the_table_misses_the_goal_when_one_family_has_three_skills_or_two_say_t
     bad = figures([lived_as(Arm.ON, [True] * 3, per_family={"a": 3, "b": 1}, duplicates=1, skills=4)])
     good = figures([lived_as(Arm.ON, [True] * 3, per_family={"a": 2, "b": 1}, skills=3)])
     reached = [[one.reached for one in table if one.goal] for table in (bad, good)]
-    assert reached == [[False, False], [True, True]]
+    assert reached == [[False, False, True], [True, True, True]]
 
 
 def test_harm_is_retired_by_its_coin_and_no_harm_is_not() -> None:

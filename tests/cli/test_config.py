@@ -123,6 +123,14 @@ def test_empty_files_are_defaults_and_can_be_changed(hermes: Hermes, text: str) 
     assert all(line in path.read_text() for line in text.splitlines() if line.startswith("#"))
 
 
+@pytest.mark.parametrize(("written", "word"), [("off", "off"), ("Off", "off"), ("'off'", "off"), ("on", "on")])
+def test_a_switch_may_be_written_without_quotes(hermes: Hermes, written: str, word: str) -> None:
+    groups = ("learning", "skills", "memory", "review")
+    _write(hermes, "".join(f"{group}: {{mode: {written}}}\n" for group in groups))
+    shown = hermes.json("config", "show")
+    assert {group: shown[f"{group}.mode"] for group in groups} == dict.fromkeys(groups, word)
+
+
 def test_set_keeps_comments_order_and_mode(hermes: Hermes) -> None:
     text = (
         "# top\nlimits:   # why\n    seconds: 60   # a minute\n    iterations: 5\n\n# about models\n"

@@ -133,7 +133,7 @@ def test_hostile_names_are_no_skills(forked: ForkedHermes, name: str) -> None:
 
 
 def test_close_names_are_suggested_everywhere(forked: ForkedHermes) -> None:
-    for one in ("show", "edit", "test", "unpin", "restore", "stats"):
+    for one in ("edit", "unpin", "restore", "stats"):
         done = forked.json("skills", one, "csv-analysys", code=2)
         assert done == {"error": "there is no skill 'csv-analysys'", "remedy": "did you mean csv-analysis?"}
 

@@ -183,14 +183,14 @@ def test_a_folder_that_is_on_no_shelf(forked: ForkedHermes) -> None:
     folder = lay(forked.workspace / "drafts")
     text = (folder / MAIN).read_text().replace("metadata:", "author: me\nmetadata:")
     (folder / MAIN).write_text(text)
-    for target in ("drafts/greet", "drafts/greet/SKILL.md", str(folder)):
+    for target in ("drafts/greet/SKILL.md", str(folder)):
         judged = forked.json("skills", "validate", target)
         assert judged["ok"] and not judged["complete"]
         assert "'author' is no field of the standard; other programs expect it under metadata" in judged["notes"]
     assert forked.json("skills", "validate", "drafts", code=1)["problems"] == ["drafts has no SKILL.md"]
     (folder / "leak").symlink_to("/etc/passwd")
     assert "links are not followed" in forked.json("skills", "validate", "drafts/greet", code=1)["problems"][0]
-    for target in ("drafts/none", "/etc/passwd", "grete"):
+    for target in ("/etc/passwd", "grete"):
         assert forked.json("skills", "validate", target, code=2)["error"]
 
 

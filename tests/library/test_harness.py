@@ -73,7 +73,13 @@ def test_execute_asks_heuristics_first_and_teaches_them_last() -> None:
     assert [(record.tool, record.output) for record in trace.calls] == [("double", "8")]
     assert harness.trace == trace
     assert notes.asked == [
-        Situation(request="double four", model="scripted:witness", surface="library", run_id=trace.run_id)
+        Situation(
+            request="double four",
+            model="scripted:witness",
+            surface="library",
+            run_id=trace.run_id,
+            workspace=str(Path.cwd()),
+        )
     ]
     assert [learned.run_id for learned in notes.learned] == [trace.run_id]
     assert b"doubling is fine here" in model.bodies[0]

@@ -34,7 +34,7 @@ from hermes_agent.types.events import (
 )
 from hermes_agent.types.plan import ActivePlan
 from hermes_agent.types.text import clean
-from hermes_agent.types.tools import Effect, ProcessIdentity, ToolCall
+from hermes_agent.types.tools import Effect, Label, ProcessIdentity, ToolCall
 from hermes_agent.types.trace import AdviceItem, CallStatus, Judge, Outcome, RunStatus
 
 KINDS: tuple[type[Any], ...] = get_args(AnyEvent)
@@ -104,6 +104,18 @@ SAMPLES: tuple[AnyEvent, ...] = (
     DeliveryIntended(surface="cli"),
     DeliveryFinished(surface="cli"),
 )
+GROWN: tuple[AnyEvent, ...] = (
+    Fragment(
+        source="memory",
+        text="the ledger is in euros",
+        labels=(Label.PRIVATE, Label.UNTRUSTED),
+        origin="honcho",
+    ),
+    AdviceGiven(
+        items=(AdviceItem(id="h2", text="fits", applied=True, propensity=0.9, kind="skill", subject="csv-analysis"),)
+    ),
+)
+"""Events with fields that came later; `SAMPLES` has them as they were first written."""
 
 
 def cleaned(value: Any) -> Any:

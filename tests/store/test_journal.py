@@ -27,7 +27,7 @@ from hermes_agent.types.events import (
 )
 from hermes_agent.types.tools import ToolCall
 from hermes_agent.types.trace import CallStatus
-from tests.store.samples import KINDS, SAMPLES, as_stored, begun, finish
+from tests.store.samples import GROWN, KINDS, SAMPLES, as_stored, begun, finish
 
 FIXTURE = Path(__file__).parent / "journals" / "v1.jsonl"
 TEXT = st.text(alphabet=st.one_of(st.characters(), st.characters(categories=["Cs"]), st.just("\x00")), max_size=40)
@@ -50,7 +50,7 @@ class StoredRow(msgspec.Struct, frozen=True, kw_only=True):
 @st.composite
 def events(draw: st.DrawFn) -> AnyEvent:
     """Any event, with arbitrary text in every text field and arbitrary JSON in call arguments."""
-    sample = draw(st.sampled_from(SAMPLES))
+    sample = draw(st.sampled_from((*SAMPLES, *GROWN)))
     names = [field.name for field in msgspec.structs.fields(sample) if field.type is str]
     changed: dict[str, Any] = {name: draw(TEXT) for name in names}
     if isinstance(sample, AssistantMessage):
@@ -67,7 +67,7 @@ def test_the_samples_cover_every_kind() -> None:
 def test_every_kind_comes_back_as_it_was(store: Store) -> None:
     async def scenario() -> None:
         run = await begun(store)
-        written = await store.journal.append(run.id, run.epoch, SAMPLES)
+        written = await store.journal.append(run.id, run.epoch, (*SAMPLES, *GROWN))
         read = await store.journal.run_events(run.id)
         inbox_id = read[0].event.inbox_id if isinstance(read[0].event, RunStarted) else ""
         begin = (
@@ -76,7 +76,7 @@ def test_every_kind_comes_back_as_it_was(store: Store) -> None:
         )
         assert read == [
             Recorded(run_id=run.id, seq=seq, epoch=1, at=read[seq - 1].at, event=event)
-            for seq, event in enumerate((*begin, *SAMPLES), 1)
+            for seq, event in enumerate((*begin, *SAMPLES, *GROWN), 1)
         ]
         assert read[2:] == written
         assert {entry.at for entry in read[2:]} == {written[0].at}
@@ -182,7 +182,7 @@ def stored_rows() -> list[StoredRow]:
 
 @pytest.mark.req("R2")
 def test_old_journals_load() -> None:
-    assert [decode(row.kind, row.version, row.payload, row.crc) for row in stored_rows()] == list(SAMPLES)
+    assert [decode(row.kind, row.version, row.payload, row.crc) for row in stored_rows()] == [*SAMPLES, *GROWN]
 
 
 def test_every_version_ever_written_has_a_fixture() -> None:

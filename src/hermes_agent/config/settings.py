@@ -226,6 +226,14 @@ class ReviewSettings(Group, frozen=True, kw_only=True):
     policy: str = ""
 
 
+class ObservabilitySettings(Group, frozen=True, kw_only=True):
+    """Where traces are sent: the address of an OTLP/HTTP receiver, such as http://127.0.0.1:4318; empty is nowhere.
+    `otel_content` puts what was said into them, without secrets."""
+
+    otel_endpoint: str = ""
+    otel_content: bool = False
+
+
 class Settings(Group, frozen=True, kw_only=True):
     """The whole configuration."""
 
@@ -244,3 +252,4 @@ class Settings(Group, frozen=True, kw_only=True):
     skills: SkillSettings = SkillSettings()
     memory: MemorySettings = MemorySettings()
     review: ReviewSettings = ReviewSettings()
+    observability: ObservabilitySettings = ObservabilitySettings()

@@ -50,14 +50,23 @@ HELP = {
 CHANGES = ("added", "activated", "changed", "retired")
 
 
-def learning_figures(connection: Connection) -> list[Metric]:
-    """All metrics of learning, in one read."""
-    counted = totals(connection)
+def _read_recent(connection: Connection, place: Pair) -> list[RunPoint]:
+    return recent_runs(connection, family=place.family, model=place.model, limit=WINDOW)
+
+
+def learning_figures(
+    connection: Connection,
+    counted: Sequence[Totals] | None = None,
+    recent_of: Callable[[Connection, Pair], list[RunPoint]] = _read_recent,
+) -> list[Metric]:
+    """All metrics of learning, in one read. Who asks often hands in what it keeps: the counts (`store/counts.py`) and
+    a way to the last runs of a place."""
+    counted = totals(connection) if counted is None else counted
     families = set(_largest(counted, FAMILIES, lambda one: one.family))
     models = set(_largest(counted, MODELS, lambda one: one.model))
     named = [one for one in counted if one.family in families and one.model in models]
     places = [Pair(family=one[0], model=one[1]) for one in _largest(named, PAIRS, lambda one: (one.family, one.model))]
-    recent = {place: recent_runs(connection, family=place.family, model=place.model, limit=WINDOW) for place in places}
+    recent = {place: recent_of(connection, place) for place in places}
     state = census(connection)
     samples: dict[str, Iterable[Sample]] = {
         "hermes_runs_total": _runs(counted, families, models),

@@ -81,12 +81,15 @@ class LibraryOffers:
         self._likeness = likeness
 
     async def offers(self, situation: Situation) -> Sequence[Offer]:
-        """The skills that are usable where the request comes from; broken ones are left out."""
+        """The skills that are usable where the request comes from. Broken ones are left out, and what an agent wrote and
+        runs as a program until validation has passed it."""
         here = self._circumstances(situation.surface)
         usable = [
             held
             for held in await self._library.all(situation.workspace)
-            if held.stats.health_status != Health.DEPRECATED and not unmet(held.skill.conditions, here)
+            if held.stats.health_status != Health.DEPRECATED
+            and not unmet(held.skill.conditions, here)
+            and not _unchecked(held)
         ]
         return [
             Offer(
@@ -98,3 +101,12 @@ class LibraryOffers:
             )
             for held, similarity in zip(usable, await self._likeness.to(situation.request, usable), strict=True)
         ]
+
+
+def _unchecked(held: Held) -> bool:
+    """Whether an agent wrote a skill with executable parts whose version nobody validated."""
+    if not held.origin.by_agent or held.stats.validated == held.version:
+        return False
+    from ..skills.validation import is_executable
+
+    return is_executable(held.skill, dict.fromkeys(held.paths, b""))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from ..safety.redact import Redactor
 from ..types.events import (
     AnyEvent,
     AssistantMessage,
@@ -22,8 +25,10 @@ from ..types.events import (
     RunFinished,
 )
 from ..types.sinks import EventSink
+from ..types.text import clean_json
+from .logs import KEPT, aside, level_of
 
-_LARGEST_LOG = 8 * 1024 * 1024
+LARGEST_LOG = 8 * 1024 * 1024
 
 
 class NoSink:
@@ -61,12 +66,25 @@ class Fanout:
 
 
 class LogFile:
-    """One JSON line per event: kinds, names, figures, decisions. No message, argument or output is ever written."""
+    """One JSON line per event: kinds, names, figures, decisions. No message, argument or output is ever written, and
+    what looks like a secret is taken out of the rest. Only its user may read it.
 
-    def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
+    Several processes append to one file. Whoever finds it full moves it aside; the others notice and go on in the new
+    one. `KEPT` older files are kept: `hermes.log.1` is the newest of them.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        clock: Callable[[], float] = time.time,
+        redactor: Redactor | None = None,
+        largest: int = LARGEST_LOG,
+    ) -> None:
         self._path = path
         self._clock = clock
-        self._file: Any = None
+        self._redactor = redactor or Redactor()
+        self._largest = largest
+        self._file = -1
         self._broken = False
 
     def event(self, run_id: str, event: AnyEvent) -> None:
@@ -74,24 +92,61 @@ class LogFile:
 
     def note(self, kind: str, **figures: Any) -> None:
         """One line about something that is no event of a run, such as the store being opened."""
-        self._write({"at": round(self._clock(), 3), "kind": kind, **figures})
+        said = msgspec.to_builtins({"kind": kind, **figures})
+        line = {"at": round(self._clock(), 3), "level": level_of(said).value, **said}
+        self._write(self._redactor.redact_json(clean_json(line)))
 
     def text(self, run_id: str, delta: str) -> None:
         return None
+
+    def close(self) -> None:
+        """Let go of the file; the next line opens it again."""
+        if self._file >= 0:
+            os.close(self._file)
+        self._file = -1
 
     def _write(self, line: dict[str, Any]) -> None:
         """Append one line. A log that cannot be written is given up: it must not stop a run."""
         if self._broken:
             return
         try:
-            if self._file is None:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                if self._path.exists() and self._path.stat().st_size > _LARGEST_LOG:
-                    self._path.replace(self._path.with_suffix(".old.log"))
-                self._file = self._path.open("ab", buffering=0)
-            self._file.write(msgspec.json.encode(line) + b"\n")
+            if self._file < 0 or not self._is_current():
+                self._open()
+            if os.fstat(self._file).st_size >= self._largest:
+                self._rotate()
+            os.write(self._file, msgspec.json.encode(line) + b"\n")
         except OSError:
             self._broken = True
+
+    def _open(self) -> None:
+        self.close()
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        if os.fstat(self._file).st_mode & 0o077:
+            os.fchmod(self._file, 0o600)
+
+    def _is_current(self) -> bool:
+        try:
+            found = os.stat(self._path)
+        except FileNotFoundError:
+            return False
+        ours = os.fstat(self._file)
+        return (found.st_dev, found.st_ino) == (ours.st_dev, ours.st_ino)
+
+    def _rotate(self) -> None:
+        """Move the full file aside. The lock is on the file itself: of several who find it full, one moves it."""
+        import fcntl
+
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        if self._is_current():
+            for number in range(KEPT - 1, 0, -1):
+                with suppress(FileNotFoundError):
+                    os.replace(aside(self._path, number), aside(self._path, number + 1))
+            os.replace(self._path, aside(self._path, 1))
+        self._open()
 
 
 def _figures(event: AnyEvent) -> dict[str, Any]:

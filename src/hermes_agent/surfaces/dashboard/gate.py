@@ -1,7 +1,8 @@
 """Who may talk to the page, and with which headers it answers.
 
 Three things keep strangers out: the address must be one that we serve under (a name that somebody else's DNS points
-here is none), a request that a browser sends for another site's page is refused, and everything needs the token. Changes need a second word in a header that only our own page can read.
+here is none), a request that a browser sends for another site's page is refused, and everything needs the token.
+Changes need a second word in a header that only our own page can read.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ COMMANDS = {
     "export": "Write what was learned into a signed bundle.",
     "import": "Read a bundle, after showing what is in it.",
     "metrics": "The figures as Prometheus reads them.",
+    "rubric": "How learnable a task is, before it is scheduled.",
 }
 
 command = LazyGroup(
