@@ -3,6 +3,7 @@
 1. `learning/`, `skills/` and `memory/` are removed and the tests marked `trunk` still pass.
 2. One new file in `tools/builtin/` is a tool that the command line lists.
 3. One new file in `models/providers/` is a model that answers.
+4. The branches are put back, and one new file in `memory/providers/` is a memory that recalls what was said.
 """
 
 import os
@@ -27,12 +28,15 @@ ADDED = {
     "tool.py.txt": PACKAGE / "tools" / "builtin" / "example_tool.py",
     "provider.py.txt": PACKAGE / "models" / "providers" / "example.py",
 }
+MEMORY = PACKAGE / "memory" / "providers" / "example.py"
 TOOL = "example_count_words"
 MODEL = "example:echo"
 QUESTION = "is the house standing"
+NEXT_QUESTION = "what did I ask before"
 COMMAND = ("-m", "hermes_agent.surfaces.cli.main")
-STEP_SECONDS = 60
+STEP_SECONDS = 180
 SHOWN_LINES = 40
+JUNK = shutil.ignore_patterns("__pycache__", ".*")
 
 
 T = TypeVar("T")
@@ -67,14 +71,28 @@ class House:
 
     def build(self, root: Path) -> None:
         """Copy what the tests and the command need, without the branches and their tests."""
-        junk = shutil.ignore_patterns("__pycache__", ".*")
         for name in ("src", "tests"):
-            shutil.copytree(root / name, self._folder / name, ignore=junk, symlinks=True)
+            shutil.copytree(root / name, self._folder / name, ignore=JUNK, symlinks=True)
         shutil.copy(root / "pyproject.toml", self._folder)
         self._workspace.mkdir()
         for branch in BRANCHES:
             for part in (PACKAGE / branch, Path("tests") / branch):
                 shutil.rmtree(self._folder / part, ignore_errors=True)
+        self._check_import()
+
+    def restore(self, root: Path) -> None:
+        """Put the branches back."""
+        for branch in BRANCHES:
+            if (root / PACKAGE / branch).is_dir():
+                shutil.copytree(root / PACKAGE / branch, self._folder / PACKAGE / branch, ignore=JUNK, symlinks=True)
+
+    def add(self, template: Path, place: Path) -> None:
+        """Add one file where its kind is looked for."""
+        if not (self._folder / place).parent.is_dir():
+            raise Broken(f"{place.parent} does not exist")
+        shutil.copy(template, self._folder / place)
+
+    def _check_import(self) -> None:
         where = self.ask("-c", "import hermes_agent; print(hermes_agent.__file__)").strip()
         if not Path(where).is_relative_to(self._folder):
             raise Broken(f"the copy is not what is imported, but {where}")
@@ -121,18 +139,31 @@ def trunk_stands(house: House) -> str:
 def examples_are_one_file(house: House, examples: Path) -> str:
     """Add one file for each example and use it through the command line."""
     for template, place in ADDED.items():
-        if not (house.folder / place).parent.is_dir():
-            raise Broken(f"{place.parent} does not exist")
-        shutil.copy(examples / template, house.folder / place)
+        house.add(examples / template, place)
     if (house.folder / PACKAGE / "tools" / "discovery.py").exists():
         house.ask("-m", "hermes_agent.tools.discovery")
     listed = house.ask(*COMMAND, "tools", "list", "--json")
     if TOOL not in {tool.name for tool in _decode(listed, list[ListedTool])}:
         raise Broken(f"{TOOL} is not among the tools:\n{listed}")
-    said = house.ask(*COMMAND, "run", "--json", "--model", MODEL, QUESTION)
-    if QUESTION not in _decode(said, Answer).answer:
+    said = _said(house, QUESTION)
+    if QUESTION not in said:
         raise Broken(f"{MODEL} did not repeat the question:\n{said}")
     return f"{TOOL} is listed, {MODEL} answers"
+
+
+def memory_is_one_file(house: House, root: Path, examples: Path) -> str:
+    """Put the branches back, add one file, and ask the model, which repeats what it is told, twice."""
+    house.restore(root)
+    house.add(examples / "memory.py.txt", MEMORY)
+    house.ask(*COMMAND, "config", "set", "memory.provider", MEMORY.stem)
+    before, after = _said(house, QUESTION), _said(house, NEXT_QUESTION)
+    if QUESTION not in before or QUESTION not in after:
+        raise Broken(f"the memory {MEMORY.stem} did not recall the question:\n{after}")
+    return f"the memory {MEMORY.stem} recalls"
+
+
+def _said(house: House, question: str) -> str:
+    return _decode(house.ask(*COMMAND, "run", "--json", "--model", MODEL, question), Answer).answer
 
 
 def _decode(text: str, kind: type[T]) -> T:
@@ -155,6 +186,7 @@ def prove(root: Path, examples: Path) -> int:
         steps: dict[str, Callable[[], str]] = {
             f"without {', '.join(BRANCHES)}": lambda: trunk_stands(house),
             "one file each": lambda: examples_are_one_file(house, examples),
+            "one file more": lambda: memory_is_one_file(house, root, examples),
         }
         for name, step in steps.items():
             began = time.monotonic()
@@ -167,7 +199,7 @@ def prove(root: Path, examples: Path) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Arguments: the project's folder (default: here), the folder of the two example templates."""
+    """Arguments: the project's folder (default: here), the folder of the example templates."""
     root, examples = (*map(Path, arguments), *(Path.cwd(), EXAMPLES)[len(arguments) :])
     return prove(root, examples)
 

@@ -41,7 +41,7 @@ def test_a_provider_that_cannot_be_had_or_does_not_answer(hermes: Hermes, forked
     config = hermes.home / "config.yaml"
     config.write_text("memory: {provider: nonsense}\n")
     assert lines(forked, code=1)["memory provider"][0] == "fail"
-    url = "http://127.0.0.1:9/"
-    config.write_text(f"memory: {{provider: http, options: {{recall_url: '{url}', remember_url: '{url}'}}}}\n")
+    options = "{recall_url: /find, remember_url: /keep}"
+    config.write_text(f"memory: {{provider: http, address: 'http://127.0.0.1:9', options: {options}}}\n")
     state, text = lines(forked)["memory provider"]
     assert state == "warn" and text.startswith("http: ")

@@ -20,14 +20,14 @@ from hermes_agent.models.providers.scripted import Turn
 from hermes_agent.models.request import ModelRequest
 from hermes_agent.runtime.growth import Growth
 from hermes_agent.runtime.knowledge import Knowledge
-from hermes_agent.safety.approvals import Approver
+from hermes_agent.safety.approvals import Answer, Approver, Question
 from hermes_agent.skills.format import read_folder
 from hermes_agent.skills.skill import Files
 from hermes_agent.store.background import Work
 from hermes_agent.tools.tool import Tool
 from hermes_agent.types.base import Value
 from hermes_agent.types.errors import ModelError
-from hermes_agent.types.events import CallFinished, Fragment, Message, Usage, UserMessage
+from hermes_agent.types.events import AnyEvent, CallFinished, Fragment, Message, Usage, UserMessage
 from hermes_agent.types.sinks import EventSink
 from hermes_agent.types.tools import ToolCall
 from tests.harness.rig import Rig, call, calling, saying
@@ -198,6 +198,29 @@ class Learner:
 
     def __exit__(self, *exception: object) -> None:
         self.agent.close()
+
+
+class Witness:
+    """Hears everything; is asked for everything."""
+
+    def __init__(self) -> None:
+        self.runs: set[str] = set()
+        self.said: list[str] = []
+        self.asked: list[str] = []
+
+    def event(self, run_id: str, event: AnyEvent) -> None:
+        self.runs.add(run_id)
+
+    def text(self, run_id: str, delta: str) -> None:
+        self.said.append(delta)
+
+    async def approve(self, questions: Sequence[Question]) -> Sequence[Answer]:
+        self.asked += [question.tool for question in questions]
+        return [Answer.YES for _ in questions]
+
+    async def choose(self, question: str, choices: Sequence[str]) -> str | None:
+        self.asked.append(question)
+        return None
 
 
 def tools() -> list[Tool]:

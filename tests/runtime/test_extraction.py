@@ -238,5 +238,22 @@ def test_a_skill_with_a_script_is_not_trusted_before_its_tests_have_passed(local
         assert "- sorting-jars" not in it.model.asked[-1].system
 
 
+@pytest.mark.req("S11", "A5")
+def test_a_command_that_an_agent_put_into_a_persons_skill_does_not_run_by_itself(local_rig: Rig) -> None:
+    body = "Begin at !`echo shelf-$((40 + 2))`."
+    with learner(local_rig, Thinking(), skills=NEVER, sandbox=SANDBOXED) as it:
+        editing, agent = it.knowledge.editing, Author(origin=Origin.FOREGROUND)
+        user = Author(origin=Origin.USER)
+        made = it.agent.wait(editing.create("sorting-jars", markdown("sorting-jars", body=body), user))
+        it.run("/sorting-jars")
+        told = [one.text for one in it.model.asked[-1].messages]
+        assert "Begin at shelf-42." in told[-1]
+        changed = it.agent.wait(editing.patch("sorting-jars", "Begin", "Start", agent, expect=made.version))
+        assert changed.ok, changed
+        it.run("/sorting-jars", session="new")
+        told = [one.text for one in it.model.asked[-1].messages]
+        assert ("[not run: " in told[-1], "shelf-42" in told[-1]) == (True, False)
+
+
 def stats_of(listed: list[SkillStats], name: str) -> SkillStats:
     return next(one for one in listed if one.name == name)

@@ -11,13 +11,13 @@ from hermes_agent.learning.review import POLICY, Counters, Due
 from hermes_agent.memory.history import Author as Noter
 from hermes_agent.memory.history import Kind, Who
 from hermes_agent.models.providers.scripted import Turn
-from hermes_agent.safety.approvals import Answer, Nobody, Question
+from hermes_agent.safety.approvals import Nobody
 from hermes_agent.skills.skill import Author, Origin
 from hermes_agent.store.background import Work
 from hermes_agent.store.usage import UsageBy, UsageReport, Used
 from hermes_agent.tools.tool import Tool
 from hermes_agent.types.errors import HermesError, ModelFailure, NotFound
-from hermes_agent.types.events import AnyEvent, Usage
+from hermes_agent.types.events import Usage
 from hermes_agent.types.trace import RunStatus
 from tests.harness.rig import Rig, call, calling, saying, until
 from tests.learning.lesson_maker import record, trace
@@ -27,6 +27,7 @@ from tests.runtime.reviewing import (
     WORK,
     Learner,
     Thinking,
+    Witness,
     creating,
     hanging,
     learner,
@@ -200,29 +201,6 @@ def test_what_a_review_spends_does_not_count_for_the_users_day(local_rig: Rig) -
     costly = Thinking(steps(1), steps(8), usage=Usage(input=1000, output=1))
     with learner(local_rig, costly, budgets={"day_usd": 30.0}) as it:
         assert [it.run(f"work {number}").ok for number in range(3)] == [True] * 3
-
-
-class Witness:
-    """Hears everything; is asked for everything."""
-
-    def __init__(self) -> None:
-        self.runs: set[str] = set()
-        self.said: list[str] = []
-        self.asked: list[str] = []
-
-    def event(self, run_id: str, event: AnyEvent) -> None:
-        self.runs.add(run_id)
-
-    def text(self, run_id: str, delta: str) -> None:
-        self.said.append(delta)
-
-    async def approve(self, questions: Sequence[Question]) -> Sequence[Answer]:
-        self.asked += [question.tool for question in questions]
-        return [Answer.YES for _ in questions]
-
-    async def choose(self, question: str, choices: Sequence[str]) -> str | None:
-        self.asked.append(question)
-        return None
 
 
 @pytest.mark.req("S4")

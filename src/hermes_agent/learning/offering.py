@@ -81,8 +81,8 @@ class LibraryOffers:
         self._likeness = likeness
 
     async def offers(self, situation: Situation) -> Sequence[Offer]:
-        """The skills that are usable where the request comes from. Broken ones are left out, and what an agent wrote and
-        runs as a program until validation has passed it."""
+        """The skills that are usable where the request comes from. Broken ones are left out, and those with programs
+        that an agent wrote until validation has passed them."""
         here = self._circumstances(situation.surface)
         usable = [
             held

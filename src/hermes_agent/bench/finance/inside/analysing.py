@@ -158,7 +158,7 @@ def run(asked: dict[str, Any]) -> dict[str, Any]:
         return {"error": "unclean", "text": f"{error}; this analysis takes clean tables only"}
     except OSError as error:
         return {"error": "not_found", "text": f"{error.filename}: {error.strerror}"}
-    except (KeyError, ValueError, ArithmeticError) as error:
+    except (KeyError, TypeError, ValueError, ArithmeticError) as error:
         return {"error": "parse", "text": f"{asked['table']} is not such a table: {error!r}"}
     if "answer" not in found:
         return found

@@ -103,7 +103,7 @@ def run(asked: dict[str, Any]) -> dict[str, Any]:
         return {"error": error.error, "text": str(error), "transient": error.error == "rate_limit"}
     except OSError as error:
         return {"error": "not_found", "text": f"{error.filename}: {error.strerror}"}
-    except (KeyError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         return {"error": "parse", "text": f"{asked['table']} or the rates are not as expected: {error!r}"}
     Path(asked["output"]).write_text("currency,date,rate\n" + "".join(lines), "utf-8")
     return {"text": f"wrote {asked['output']}: {len(needed)} rates"}
