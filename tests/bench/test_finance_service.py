@@ -29,10 +29,12 @@ def world() -> Iterator[World]:
         yield made
 
 
-def asked(world: World, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, str]:
+def asked(
+    world: World, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
+) -> tuple[int, str]:
     connection = http.client.HTTPConnection(world.address, timeout=20)
     try:
-        connection.request(method, path, body, headers)
+        connection.request(method, path, body, headers or {})
         reply = connection.getresponse()
         return reply.status, reply.read().decode()
     finally:
@@ -54,9 +56,9 @@ def test_the_archive_has_every_day_of_a_period(world: World) -> None:
 
 @pytest.mark.req("L9")
 def test_a_client_is_refused_after_its_limit_and_others_are_not(world: World) -> None:
-    seen = [asked(world, "GET", "/quote/USD/2024-03-01", **{"X-Client": "one"})[0] for _ in range(7)]
+    seen = [asked(world, "GET", "/quote/USD/2024-03-01", headers={"X-Client": "one"})[0] for _ in range(7)]
     assert seen == [200] * 5 + [429] * 2
-    assert asked(world, "GET", "/quote/USD/2024-03-01", **{"X-Client": "two"})[0] == 200
+    assert asked(world, "GET", "/quote/USD/2024-03-01", headers={"X-Client": "two"})[0] == 200
 
 
 def test_a_window_passes() -> None:
@@ -113,7 +115,7 @@ def test_the_engine_refuses_what_is_no_question(world: World, body: bytes) -> No
 
 
 def test_the_engine_refuses_bodies_without_end(world: World) -> None:
-    assert asked(world, "POST", "/analyse", b"x", **{"Content-Length": "99999999"})[0] == 413
+    assert asked(world, "POST", "/analyse", b"x", {"Content-Length": "99999999"})[0] == 413
     assert asked(world, "POST", "/elsewhere", b"{}")[0] == 404
 
 

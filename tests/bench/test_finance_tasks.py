@@ -18,6 +18,7 @@ from hermes_agent.bench.finance.exports import amount, export
 from hermes_agent.bench.finance.inside import importing
 from hermes_agent.bench.finance.inside.analysing import answered, cleaned, rows_of
 from hermes_agent.bench.finance.ledger import Booking, Shape, ledger, rate
+from hermes_agent.bench.finance.parameters import parameters
 from hermes_agent.bench.finance.questions import rates_table, right_answer
 from hermes_agent.bench.finance.tasks import Task, task
 from hermes_agent.bench.finance.verify import verify
@@ -70,8 +71,10 @@ def test_each_seven_tasks_in_a_row_ask_the_seven_questions() -> None:
 
 
 def test_every_bank_has_its_share_and_every_trait_occurs() -> None:
-    used = Counter(task(4, number).bank for number in range(150))
-    assert used.keys() == BANKS.keys() and len(BANKS) >= 8
+    shares = parameters().banks
+    for start in range(0, 60, 20):
+        assert Counter(task(4, number).bank for number in range(start, start + 20)) == shares
+    assert shares.keys() == BANKS.keys() and len(BANKS) >= 8
     assert {bank.delimiter for bank in BANKS.values()} == {",", ";", "\t", "|"}
     assert {bank.decimal for bank in BANKS.values()} == {".", ","}
     assert {bank.encoding for bank in BANKS.values()} == {"utf-8", "utf-8-sig", "latin-1", "utf-16"}

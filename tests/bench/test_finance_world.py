@@ -212,7 +212,7 @@ def test_only_the_simulated_policy_is_given_steps() -> None:
 
 def test_the_parameters_name_every_bank_and_tools_that_exist() -> None:
     given = parameters()
-    assert given.banks.keys() == BANKS.keys() and sum(given.banks.values()) == 100
+    assert given.banks.keys() == BANKS.keys() and sum(given.banks.values()) == 20
     own = {tool.spec.name for tool in World(1).tools()}
     named = {tool for tools in given.ways.values() for tool in tools}
     assert named - own == {"execute_code", "convert_data", "plot_data"} and own <= named

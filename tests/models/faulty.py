@@ -18,7 +18,9 @@ ATTEMPTS = 3
 CONFIG = """
 model: {timeout: 1.0, connect_timeout: 5, attempts: 3, retry_wait: 0.01}
 limits: {iterations: 5}
-learning: {mode: "off"}
+learning: {mode: off}
+skills: {mode: off}
+memory: {mode: off}
 """
 
 FAILURES = {

@@ -31,11 +31,13 @@ SCRIPT: list[Reply] = [
 def conversation(folder: Path) -> list[bytes]:
     """The bodies of all requests, with what differs between machines replaced: the folder and the platform.
 
-    `echo` is declared to have an effect, so that no two calls run at once and results have one order only.
+    `echo` is declared to have an effect, so that no two calls run at once and results have one order only. Nobody looks
+    back at the runs: what a review asks comes at its own time.
     """
     home, workspace = folder / "home", folder / "workspace"
     for made in (home, workspace):
         made.mkdir()
+    (home / "config.yaml").write_text("review: {mode: off}\n", encoding="utf-8")
     (workspace / "note.txt").write_text("one\ntwo – zwölf\n", encoding="utf-8")
 
     @tool(capabilities=(), effect="once")

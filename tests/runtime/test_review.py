@@ -198,8 +198,9 @@ def test_what_a_review_spends_does_not_count_for_the_users_day(local_rig: Rig) -
         "models:\n  'scripted:thinking': {input_usd: 1000, output_usd: 0, max_output: 10, context_window: 100000}\n"
     )
     (local_rig.home / "models.yaml").write_text(prices)
-    costly = Thinking(steps(1), steps(8), usage=Usage(input=1000, output=1))
-    with learner(local_rig, costly, budgets={"day_usd": 30.0}) as it:
+    looking = [calling(call("skills_list", query=f"q {number}")) for number in range(8)]
+    costly = Thinking(steps(1), looking, usage=Usage(input=1000, output=1))
+    with learner(local_rig, costly, budgets={"day_usd": 14.0}, review={"day_usd": 1000.0}) as it:
         assert [it.run(f"work {number}").ok for number in range(3)] == [True] * 3
 
 

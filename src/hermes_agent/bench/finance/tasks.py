@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import random
+from collections.abc import Mapping
 from typing import Any
 
 from ...types.base import Value
@@ -36,13 +37,14 @@ class Task(Value, frozen=True, kw_only=True):
 
 
 def task(seed: int, number: int, given: Parameters | None = None) -> Task:
-    """The task with this number in the world with this seed. Each seven tasks in a row ask the seven questions."""
+    """The task with this number in the world with this seed. Each seven tasks in a row ask the seven questions,
+    and the banks have their shares in each deck's worth of tasks."""
     if seed < 0 or number < 0:
         raise UsageError("seeds and numbers of tasks begin at 0")
     world = given or parameters()
     question = _question(seed, number)
     rng = random.Random(f"finance:{seed}:{number}")
-    bank = BANKS[rng.choices(list(world.banks), weights=list(world.banks.values()))[0]]
+    bank = _bank(seed, number, world.banks)
     bookings, truth = _drawn(rng, seed, bank, question)
     files = export(rng, bank, bookings)
     request = _request(rng, bank, question, list(files))
@@ -67,6 +69,13 @@ def _question(seed: int, number: int) -> Question:
     order = list(QUESTIONS)
     random.Random(f"questions:{seed}:{block}").shuffle(order)
     return order[place]
+
+
+def _bank(seed: int, number: int, banks: Mapping[str, int]) -> Bank:
+    deck = [name for name, cards in banks.items() for _ in range(cards)]
+    block, place = divmod(number, len(deck))
+    random.Random(f"banks:{seed}:{block}").shuffle(deck)
+    return BANKS[deck[place]]
 
 
 def _drawn(
