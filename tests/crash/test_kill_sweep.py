@@ -102,6 +102,14 @@ class Scene:
         """Every run that was learned from, and whether it is taken for a success."""
         return self._rows("SELECT run_id, success FROM lessons ORDER BY run_id")
 
+    def looks_back(self, agent: str) -> list[tuple[str, int]]:
+        """Every run that looked back at one of the agent's, and whether it was closed."""
+        return self._rows(
+            "SELECT runs.id, CASE WHEN outcomes.run_id IS NULL THEN 0 ELSE 1 END FROM runs "
+            "JOIN sessions ON sessions.id = runs.session_id LEFT JOIN outcomes ON outcomes.run_id = runs.id "
+            f"WHERE sessions.agent = '{agent}:background' ORDER BY runs.id"
+        )
+
     def _rows(self, sql: str) -> list[tuple[str, int]]:
         store = open_store(self._url, self._home)
         try:
@@ -203,6 +211,24 @@ def test_killed_while_learning(scene: Scene) -> None:
             scene.die_and_resume(scene.order(kind=kind, at=moment, learning=Learning.ON))
     assert scene.live(scene.order(learning=Learning.ON)).code == 0
     assert scene.lessons() == scene.runs()
+
+
+@pytest.mark.req("S4")
+def test_killed_while_looking_back(scene: Scene) -> None:
+    """What looks back at a run may die at any of its commits: the run stays as it was delivered, and the agent's next
+    life closes what was left open."""
+    alone = scene.live(scene.order()).moments["commit_before"]
+    total = scene.live(scene.order(growing=Learning.ON)).moments["commit_before"]
+    left_open = 0
+    for moment in range(alone + 1, total + 1, 1 if FULL else (total - alone) // 3):
+        order = scene.order(kind="commit_after", at=moment, growing=Learning.ON)
+        scene.die_and_resume(order)
+        left_open += sum(not closed for _, closed in scene.looks_back(order.agent))
+        again = scene.live(msgspec.structs.replace(order, kind=""))
+        assert (again.killed, again.code) == (False, 0), (order, again)
+        looked = scene.looks_back(order.agent)
+        assert looked and looked == [(run_id, 1) for run_id, _ in looked], order
+    assert left_open
 
 
 def test_killed_at_random_times(scene: Scene) -> None:

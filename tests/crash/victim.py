@@ -15,7 +15,16 @@ import msgspec
 
 from hermes_agent.app import App, Parts
 from hermes_agent.config.load import read_environment
-from hermes_agent.config.settings import Learning, LearningSettings, SandboxKind, SandboxSettings, Settings
+from hermes_agent.config.settings import (
+    Learning,
+    LearningSettings,
+    MemorySettings,
+    ReviewSettings,
+    SandboxKind,
+    SandboxSettings,
+    Settings,
+    SkillSettings,
+)
 from hermes_agent.models.providers.scripted import ScriptedCall, ScriptedModel, Turn
 from hermes_agent.runtime.engine import Finished
 from hermes_agent.safety.approvals import AlwaysYes
@@ -29,7 +38,8 @@ ANSWER = "all ten things are done"
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """What the zygote is told: where to work, and when the child dies (`kind` at its `at`th time, or after a while)."""
+    """What the zygote is told: where to work, and when the child dies (`kind` at its `at`th time, or after a while).
+    `growing` is for skills, memory and what looks back at runs."""
 
     home: str
     workspace: str
@@ -41,6 +51,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     sandbox: SandboxKind = SandboxKind.NONE
     learning: Learning = Learning.OFF
+    growing: Learning = Learning.OFF
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,7 +157,13 @@ def build_app(order: Order, reaper: Reaper) -> App:
     database = Database(MortalBackend(backend_for(order.url, home), reaper))
     store = Store(database, home, "local", 15.0)
     database.open()
-    settings = Settings(sandbox=SandboxSettings(kind=order.sandbox), learning=LearningSettings(mode=order.learning))
+    settings = Settings(
+        sandbox=SandboxSettings(kind=order.sandbox),
+        learning=LearningSettings(mode=order.learning),
+        skills=SkillSettings(mode=order.growing),
+        memory=MemorySettings(mode=order.growing),
+        review=ReviewSettings(mode=order.growing),
+    )
     app = App(environment, settings, store, Parts(agent=order.agent, models={MODEL: ScriptedModel(script())}))
     for tool in tools(Path(order.workspace), reaper):
         app.register(tool)

@@ -166,7 +166,8 @@ class Invocation:
             text = await self._expand(held, filled(held.skill, arguments))
         except SkillProblem as error:
             return _notice(f"The skill '{name}' was not invoked: {error.explain()}. Tell the user so.")
-        return Told(source="skill", text=f"{_head(held)}\n\n{text}", family=name)
+        labels, origin = held.provenance
+        return Told(source="skill", text=f"{_head(held)}\n\n{text}", labels=labels, origin=origin, family=name)
 
     async def _absent(self, name: str, typed: str, known: Sequence[str], workspace: str) -> str:
         import difflib

@@ -16,6 +16,7 @@ from ..config.settings import SkillSettings
 from ..store.skills import SkillStats, SkillStore, Use
 from ..types.base import Value
 from ..types.errors import NotFound, StoreUnwritable
+from ..types.tools import Label
 from .history import Busy, History, locked, origin_of, place_of
 from .shelf import KEPT, Seen, Shelves
 from .skill import MAIN, Files, Origin, Shelf, Skill
@@ -50,6 +51,13 @@ class Held(Value, frozen=True, kw_only=True):
     def origin(self) -> Origin:
         """Who made it."""
         return Origin(self.stats.origin)
+
+    @property
+    def provenance(self) -> tuple[frozenset[Label], str]:
+        """What its text is labelled with, and where it comes from: whoever wrote a project wrote its skills, and that
+        is a stranger."""
+        foreign = self.shelf is Shelf.PROJECT
+        return frozenset((Label.UNTRUSTED,)) if foreign else frozenset(), str(self.folder) if foreign else ""
 
     @property
     def usable(self) -> bool:

@@ -11,11 +11,11 @@ from ..tools.tool import Tool
 from ..tools.vouching import vouched
 from ..types.base import Value
 from ..types.errors import HermesError, NotFound
-from ..types.tools import Capability, Effect, Label, ToolContext, ToolResult
+from ..types.tools import Capability, Effect, ToolContext, ToolResult
 from .history import text_of
 from .library import Held, Library
 from .manage import Editing
-from .skill import MAIN, Author, Change, Origin, Shelf
+from .skill import MAIN, Author, Change, Origin
 
 _MOST = 100
 _REVIEW = "review"
@@ -98,12 +98,9 @@ class SkillTools:
         await self._library.record_use(
             held, run_id=context.caller.run_id, session_id=context.caller.session_id, how="viewed"
         )
-        foreign = held.shelf is Shelf.PROJECT
-        return ToolResult(
-            text="\n".join((*await _heading(held, path, context), "", text)),
-            labels=frozenset((Label.UNTRUSTED,)) if foreign else frozenset(),
-            origin=str(held.folder) if foreign else "",
-        )
+        labels, origin = held.provenance
+        heading = await _heading(held, path, context)
+        return ToolResult(text="\n".join((*heading, "", text)), labels=labels, origin=origin)
 
     async def skill_manage(
         self,

@@ -74,15 +74,22 @@ async def _plan(library: Library, store: SkillStore, versions: list[Version]) ->
     if held is not None and held.stats.id != stats.id:
         held = None
     wanted = "" if first.action in _MAKING else first.parent
-    changed = ""
-    if last.action in ARCHIVING:
-        if stats.archived_at is None or held is not None:
-            changed = f"{stats.name} was brought back since"
-    elif held is None:
-        changed = f"{stats.name} is gone since" if wanted else ""
-    elif held.version != last.version:
-        changed = f"{stats.name} was changed since (it is at version {held.version}, not {last.version})"
+    changed = _changed_since(stats, held, last, wanted)
     return _Plan(stats=stats, held=held, wanted=wanted, at=last.at, changed=changed)
+
+
+def _changed_since(stats: SkillStats, held: Held | None, last: Version, wanted: str) -> str:
+    """What somebody did to a skill after its batch; empty when nothing stands against taking that back. A skill that is
+    back where it was, as after an undo that did not get to its end, is no obstacle."""
+    if held is not None and held.version == wanted:
+        return ""
+    if last.action in ARCHIVING:
+        return f"{stats.name} was brought back since" if stats.archived_at is None or held is not None else ""
+    if held is None:
+        return f"{stats.name} is gone since" if wanted else ""
+    if held.version != last.version:
+        return f"{stats.name} was changed since (it is at version {held.version}, not {last.version})"
+    return ""
 
 
 async def _undone(library: Library, store: SkillStore, writing: Writing, plan: _Plan, author: Author) -> Change:

@@ -10,7 +10,7 @@ import random
 from functools import partial
 from pathlib import Path
 
-from .parameters import Parameters, parameters
+from .parameters import Parameters
 from .stages import Stage
 from .task import Step, Task, read_plain, steps_text
 from .world import Family, FamilyWorld
@@ -72,11 +72,5 @@ def _problem(task: Task, workspace: Path) -> str:
     return "" if task.truth["liked"] else "people did not like it"
 
 
-FAMILY = Family(
-    name="open-ended",
-    stages=(_SKETCH, _FINISH),
-    make=_make,
-    problem=_problem,
-    around={"stuck": str(parameters("open_ended").odds["stuck"])},
-)
+FAMILY = Family(name="open-ended", stages=(_SKETCH, _FINISH), make=_make, problem=_problem)
 World = partial(FamilyWorld, FAMILY)

@@ -21,18 +21,18 @@ _LONGEST = 400
 _FILES = frozenset({"shell", "files.read", "files.write"})
 
 Surroundings = Callable[[], Mapping[str, str]]
-"""What a program is told beside its arguments: where the services of the world are."""
+"""What programs are told beside their arguments, such as where a service is."""
 
 
 class Stage(Value, frozen=True, kw_only=True):
     """One step. `arguments` are the names and meanings of its parameters, `paths` those that are files of the
-    workspace, `writes` the one that it writes; `ways` are its tools with what they say of themselves."""
+    workspace, `writes` the one that it writes, if any; `ways` are its tools with what they say of themselves."""
 
     program: str
     arguments: dict[str, str]
     paths: tuple[str, ...]
-    writes: str
     ways: dict[str, str]
+    writes: str = ""
     network: bool = False
 
 
@@ -60,7 +60,7 @@ def _tool(family: str, stage: Stage, name: str, told: str, around: Surroundings)
     }
     reaches = _FILES | {"network"} if stage.network else _FILES
     made = Tool(name, work, told, reaches, "idempotent", timeout=_SECONDS + 10, parameters=schema)
-    return made.with_spec(family=family, labels=frozenset(), replaces=(stage.writes,))
+    return made.with_spec(family=family, labels=frozenset(), replaces=(stage.writes,) if stage.writes else ())
 
 
 def _problem(stage: Stage, given: Mapping[str, Any]) -> str:

@@ -43,7 +43,7 @@ class FamilyWorld:
     def __init__(self, family: Family, seed: int, given: Parameters | None = None) -> None:
         self.family = family
         self.seed = seed
-        self.parameters = given or parameters(family.name)
+        self.parameters = given or parameters(family.name.replace("-", "_"))
         self._running: Running | None = None
 
     def start(self) -> None:
@@ -103,8 +103,10 @@ class FamilyWorld:
         return Verdict(ok=not why, why=why)
 
     def _around(self) -> Mapping[str, str]:
+        """What programs are told beside their arguments."""
+        odds = {name: str(value) for name, value in self.parameters.odds.items()}
         if self.family.serve is None:
-            return {}
+            return odds
         if self._running is None:
             raise UsageError("the service of this world is not running", remedy="call start() first")
-        return {"service": self._running.address}
+        return {**odds, "service": self._running.address}

@@ -14,10 +14,10 @@ class Parameters(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The world's own parameters. Figures that are published name their version.
 
     `banks` are the cards of a deck that is dealt out and shuffled again. `ways` are the tools for each step in the
-    order in which they are listed. A strict reader waits `settle_seconds` before it reads again; the engine takes tables of
-    `engine_rows` rows and lets others wait `engine_seconds` for a refusal; the search for a plotting backend takes
-    `backend_seconds`. The quote service answers `quote_requests` of a client within a window, is slow now and then, and
-    `stale_share` of the cached rates are old.
+    order in which they are listed. A strict reader waits `settle_seconds` before it reads again; the engine takes
+    tables of `engine_rows` rows and lets others wait `engine_seconds` for a refusal; the search for a plotting backend
+    takes `backend_seconds`. The quote service answers `quote_requests` of a client within a window, is slow now and
+    then, and `stale_share` of the cached rates are old.
     """
 
     version: int

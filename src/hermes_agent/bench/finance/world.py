@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ...tools.tool import Tool
 from ...types.errors import UsageError
@@ -53,6 +55,10 @@ class World:
     def tools(self) -> list[Tool]:
         """The tools of the world, to be registered with an agent beside its own."""
         return finance_tools(self.parameters, lambda: self.address)
+
+    def settings(self) -> Mapping[str, Any]:
+        """What the configuration must say for this world: nothing, the product is used as installed."""
+        return {}
 
     def task(self, number: int) -> Task:
         """One task."""

@@ -15,7 +15,7 @@ from ...observability.metrics import Metric, MetricType, Sample, render
 from ...store.database import Connection, Database
 
 FRESH_SECONDS = 5.0
-_PATIENCE = 0.025
+_PATIENCE = 0.01
 Figures = Callable[[Connection], Sequence[Metric]]
 
 

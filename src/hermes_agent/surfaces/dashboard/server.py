@@ -160,6 +160,7 @@ async def serve(dashboard: Dashboard, listening: socket.socket, ready: Callable[
         loop.add_signal_handler(number, ending.set)
     task = asyncio.create_task(server.serve(sockets=[listening]))
     try:
+        dashboard.scrape.refresh()
         ready()
         stopped = asyncio.create_task(ending.wait())
         await asyncio.wait((task, stopped), return_when=asyncio.FIRST_COMPLETED)

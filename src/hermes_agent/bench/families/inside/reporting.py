@@ -48,7 +48,7 @@ def collect_flat(text: str) -> Fields:
         raise Refused("parse", "the first line is not name,value")
     if any(len(row) != 2 for row in rows):
         raise Refused("parse", "a line does not have two fields")
-    return {name: value for name, value in rows[1:]}
+    return {row[0]: row[1] for row in rows[1:]}
 
 
 def collect_sections(text: str) -> Fields:

@@ -4,6 +4,7 @@ import { hello, listen } from "./api.js";
 import { failed } from "./ask.js";
 import { endAll, redraw } from "./charts.js";
 import { empty, fill } from "./dom.js";
+import "./views/live.js"; /* hears what happens from the beginning, whichever view is shown */
 
 const views = ["live", "learning", "heuristics", "skills", "replay", "sessions", "cost", "health"];
 const main = document.getElementById("main");

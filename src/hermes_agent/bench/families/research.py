@@ -1,0 +1,81 @@
+"""Web research: facts about a town, from one of four sections of a local site that are built differently."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from .parameters import Parameters
+from .site import TOWNS, SiteThread, facts_of
+from .stages import Stage
+from .task import Step, Task, json_problem, steps_text
+from .world import Family, FamilyWorld
+
+FACTS, PAGE = "facts.json", "page.html"
+_FETCH = Stage(
+    program="researching",
+    arguments={
+        "site": "section of the local site: gazette, registry, almanac or observatory",
+        "topic": "name of the page, in small letters",
+        "output": "file to write",
+    },
+    paths=("output",),
+    writes="output",
+    ways={
+        "fetch_page": "Bring a page of the local site.",
+        "fetch_signed": "Bring a page of the local site that wants visitors to come in through the front page.",
+        "fetch_pages": "Bring a page of the local site that has several parts.",
+        "fetch_feed": "Bring the feed of a page of the local site that a script builds.",
+    },
+    network=True,
+)
+_FACTS = Stage(
+    program="researching",
+    arguments={
+        "page": "file with the page",
+        "site": "section of the local site that it is from",
+        "output": "JSON file to write: population, founded, mayor",
+    },
+    paths=("page", "output"),
+    writes="output",
+    ways={
+        "facts_list": "Take the facts about a town from a page that lists them.",
+        "facts_table": "Take the facts about a town from a page with a table.",
+        "facts_prose": "Take the facts about a town from a page with sentences.",
+    },
+)
+
+
+def _make(seed: int, number: int, given: Parameters) -> Task:
+    rng = random.Random(f"research:{seed}:{number}")
+    site, town = given.drawn(rng, "site"), rng.choice(TOWNS)
+    request = (
+        f"Research the town {town} in the {site} of the local site, whose pages the tools with names that begin with "
+        f"`fetch_` bring. Write {FACTS}: an object with population and founded as numbers and mayor as text."
+    )
+    steps = steps_text(
+        [
+            Step(tools=given.ways["fetch"], arguments={"site": site, "topic": town, "output": PAGE}),
+            Step(tools=given.ways["facts"], arguments={"page": PAGE, "site": site, "output": FACTS}),
+        ]
+    )
+    return Task(
+        seed=seed,
+        number=number,
+        family="research",
+        request=request,
+        steps=steps,
+        files={},
+        truth=msgspec.to_builtins(facts_of(seed, site, town)),
+    )
+
+
+def _problem(task: Task, workspace: Path) -> str:
+    return json_problem(workspace, FACTS, task.truth)
+
+
+FAMILY = Family(name="research", stages=(_FETCH, _FACTS), make=_make, problem=_problem, serve=SiteThread)
+World = partial(FamilyWorld, FAMILY)
