@@ -19,14 +19,16 @@ def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place, sync_playwright() as driver:
         hermes = Hermes(Path(place))
-        learning_home(hermes)
-        real_run(hermes, "sum up the invoices of January")
+        learning_home(hermes, "")
+        real_run(hermes, "sum up the invoices of January", "")
         served = Served(hermes)
         browser = driver.chromium.launch(executable_path=need_chromium(), args=["--no-sandbox"])
         shots = [(name, "light", 1280) for name in VIEWS] + [("learning", "dark", 1280), ("heuristics", "dark", 390)]
         shots += [("learning", "light", 390), ("live", "dark", 390)]
         for name, scheme, width in shots:
-            page = browser.new_page(color_scheme="dark" if scheme == "dark" else "light", viewport={"width": width, "height": 900})
+            page = browser.new_page(
+                color_scheme="dark" if scheme == "dark" else "light", viewport={"width": width, "height": 900}
+            )
             page.goto(served.url)
             page.goto(f"{served.base}/#/{name}")
             page.wait_for_selector("h1")
@@ -35,9 +37,13 @@ def main(folder: Path) -> None:
                 page.wait_for_selector("[data-state=done]")
             if name == "live":
                 page.click("details summary")
-            page.wait_for_timeout(700)
+            if name == "learning":
+                page.wait_for_function("document.querySelectorAll('[data-drawn]').length >= 10")
+            page.wait_for_timeout(500)
             suffix = ("" if scheme == "light" else "-dark") + ("" if width == 1280 else "-phone")
-            page.screenshot(path=folder / f"dashboard-{name}{suffix}.png", full_page=width != 1280 or name == "learning")
+            page.screenshot(
+                path=folder / f"dashboard-{name}{suffix}.png", full_page=width != 1280 or name == "learning"
+            )
             page.close()
         browser.close()
         served.stop()

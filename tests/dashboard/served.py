@@ -25,9 +25,9 @@ from hermes_agent.tools.browser.launch import find_chromium
 from hermes_agent.types.errors import HermesError
 from hermes_agent.types.trace import AdviceItem
 from tests.cli.command import Hermes, call, say
-from tests.store.learning_samples import DAY, MODEL, entry, fill, heuristic, lesson, taught
+from tests.store.learning_samples import DAY, entry, fill, heuristic, lesson, taught
 
-_COMMAND = "import sys; from hermes_agent.surfaces.cli.group import run_command; sys.exit(run_command({'dashboard': 'x'}))"
+_COMMAND = "import sys; from hermes_agent.surfaces.cli.group import run_command; sys.exit(run_command({'dashboard': 'the page'}))"
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 
 
@@ -63,10 +63,16 @@ class Served:
 
     def post(self, path: str, body: Any = None, method: str = "POST", **headers: str) -> httpx.Response:
         """As the page changes something."""
-        own = {"origin": self.base, "x-hermes-csrf": self.json("/api/hello")["csrf"], "content-type": "application/json"}
+        own = {
+            "origin": self.base,
+            "x-hermes-csrf": self.json("/api/hello")["csrf"],
+            "content-type": "application/json",
+        }
         bearer = {"authorization": f"Bearer {self.token}"}
         content = json.dumps({} if body is None else body)
-        return httpx.request(method, self.base + path, content=content, headers={**bearer, **own, **headers}, timeout=30)
+        return httpx.request(
+            method, self.base + path, content=content, headers={**bearer, **own, **headers}, timeout=30
+        )
 
     def stop(self) -> int:
         """End it as Ctrl-C does; returns its exit code."""
@@ -88,7 +94,7 @@ def need_chromium() -> str:
         pytest.skip(str(error))
 
 
-def learning_home(hermes: Hermes) -> None:
+def learning_home(hermes: Hermes, remark: str = HOSTILE) -> None:
     """A home with weeks of runs in three families, things that act, wait and were rolled back, and a real session."""
     hermes.home.mkdir(parents=True, exist_ok=True)
     now = time.time()
@@ -98,7 +104,7 @@ def learning_home(hermes: Hermes) -> None:
         heuristic("h3", Stage.AWAITING_APPROVAL),
         kind=Kind.SKIP_STEP,
         subject="fetch_quotes",
-        text=f"skip `fetch_quotes` when the file has prices already {HOSTILE}",
+        text=f"skip `fetch_quotes` when the file has prices already {remark}",
         updated_at=now - 600,
     )
     doubtful = msgspec.structs.replace(
@@ -108,7 +114,7 @@ def learning_home(hermes: Hermes) -> None:
         store,
         [*_weeks(now, "month-end reports", 0.55, 0.93), *_weeks(now, "log triage", 0.7, 0.88)],
         [waiting, doubtful],
-        [entry("h1", "probation", "trusted", now - (27 - 6 * n) * DAY, version=1) for n in range(3)]
+        [entry("h1", "candidate", "probation", now - (24 - 7 * n) * DAY, version=1) for n in range(3)]
         + [entry("h3", "candidate", "awaiting_approval", now - 600)],
     )
     store.close()
@@ -138,12 +144,9 @@ def _weeks(now: float, family: str, first: float, last: float) -> list[Lesson]:
     return found
 
 
-def real_run(hermes: Hermes, text: str = "sum up the invoices", seconds: float = 0) -> None:
+def real_run(hermes: Hermes, text: str = "sum up the invoices", remark: str = HOSTILE) -> None:
     """A run of the installed command that reads a file and answers."""
     (hermes.workspace / "invoices.csv").write_text("date,amount\n2026-01-01,12.50\n")
-    model = hermes.script(call("read_file", seconds, path="invoices.csv"), say(f"The total is 12.50. {HOSTILE}", seconds=seconds))
+    model = hermes.script(call("read_file", path="invoices.csv"), say(f"The total is 12.50. {remark}"))
     done = hermes.run("run", text, "-y", "-m", model)
     assert done.returncode == 0, done
-
-
-MODEL_NAME = MODEL

@@ -15,9 +15,10 @@ from hermes_agent.config.settings import SandboxSettings
 from hermes_agent.safety.scan import Kind, Verdict, scan
 from hermes_agent.skills.format import parse_skill, read_folder, render_skill
 from hermes_agent.skills.library import BUNDLED
+from hermes_agent.skills.screening import is_executable
 from hermes_agent.skills.skill import Skill
 from hermes_agent.skills.slots import filled
-from hermes_agent.skills.validation import Validated, is_executable, sandboxed, validate
+from hermes_agent.skills.validation import Validated, sandboxed, validate
 from hermes_agent.tools.discovery import builtin_tools
 
 NAMES = (

@@ -9,6 +9,7 @@ import pytest
 
 from hermes_agent.config.settings import SandboxKind, SandboxSettings
 from hermes_agent.skills.format import parse_skill, render_skill
+from hermes_agent.skills.screening import is_executable
 from hermes_agent.skills.skill import Files, Skill, Slot, Trial
 from hermes_agent.skills.trials import command_of, exit_code
 from hermes_agent.skills.validation import (
@@ -16,7 +17,6 @@ from hermes_agent.skills.validation import (
     SandboxRunner,
     TrialResult,
     Validated,
-    is_executable,
     sandboxed,
     try_out,
     validate,

@@ -19,16 +19,12 @@ from ..skills.skill import MAIN, Author, Change, Files, Skill, Slot, Trial
 from ..types.base import Value
 from ..types.errors import HermesError, UsageError
 from ..types.text import one_line
-from ..types.tools import Label
 from ..types.trace import Trace
 from .context import NEVER_LEARNED, error_class
-from .lessons import success_of
 from .observe import Observed
 from .offering import vector_of_skill
 from .refine import TEMPLATE, template_of
 
-LEAST_MESSAGES = 10
-LEAST_VALUE = 0.6
 SAME = 0.9
 _LONGEST_ANSWER = 40_000
 
@@ -93,20 +89,6 @@ INSTRUCTION = (
     "sh, and tests that run it as `python3 skill/scripts/main.py` or `sh skill/scripts/main.sh` on small files. Leave "
     "out what was missing on this machine, passing failures, names and secrets of this one case."
 )
-
-
-def refusal(trace: Trace, observed: Observed, messages: int) -> str:
-    """Why a run is not worth an extraction; empty when it is."""
-    success, _ = success_of(trace)
-    if success is not True:
-        return "it did not succeed"
-    if messages < LEAST_MESSAGES:
-        return f"it had {messages} messages, fewer than {LEAST_MESSAGES}"
-    if observed.learning_value < LEAST_VALUE:
-        return f"its learning value is {observed.learning_value:g}, below {LEAST_VALUE}"
-    if any(Label.UNTRUSTED in call.labels for call in trace.calls):
-        return "strangers' text was read in it"
-    return ""
 
 
 def asked(observed: Observed) -> str:

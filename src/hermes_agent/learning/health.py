@@ -15,7 +15,7 @@ from ..skills.library import Held, Library
 from ..skills.skill import MAIN, Files, Shelf, Skill
 from ..skills.skill import Health as Status
 from ..skills.trials import TRIAL_SECONDS, Runner, TrialResult, try_one, try_out
-from ..store.skills import SkillStore
+from ..store.skills import SkillStats, SkillStore
 from ..types.base import Value
 from ..types.text import one_line
 
@@ -94,9 +94,21 @@ class Health:
 
     async def check_due(self, days: float, budget_seconds: float, workspace: str = "") -> list[HealthReport]:
         """Check what is due, the most important first, until the time is up; what is left comes first next time."""
-        until = self._clock() + budget_seconds
+        return await self._within(budget_seconds, await self.due(days, workspace))
+
+    async def check_used(self, days: float, budget_seconds: float) -> list[HealthReport]:
+        """The same for the schedule: only skills that are used or pinned, and that nobody tried, or made, for so many
+        days. Costs one query when there are none."""
+        earliest = self._clock() - days * _DAY
+        if not any(_neglected(stats, earliest) for stats in await self._store.listed()):
+            return []
+        held = [held for held in await self._library.all() if _neglected(held.stats, earliest)]
+        return await self._within(budget_seconds, sorted(held, key=_importance))
+
+    async def _within(self, seconds: float, waiting: Sequence[Held]) -> list[HealthReport]:
+        until = self._clock() + seconds
         reports: list[HealthReport] = []
-        for held in await self.due(days, workspace):
+        for held in waiting:
             if self._clock() >= until:
                 break
             reports.append(await self.check(held))
@@ -171,6 +183,11 @@ def _verdict(results: Sequence[TrialResult], before: Status) -> tuple[Status, st
     if not results:
         return before if before is Status.DEPRECATED else Status.UNKNOWN, NO_TRIALS
     return Status.HEALTHY, f"{len(results)} of {len(results)} tests pass"
+
+
+def _neglected(stats: SkillStats, earliest: float) -> bool:
+    in_use = stats.archived_at is None and stats.enabled and (stats.usage_count > 0 or stats.pinned)
+    return in_use and (stats.checked_at or stats.created_at) <= earliest
 
 
 def _importance(held: Held) -> tuple[bool, bool, int, float, float, str]:

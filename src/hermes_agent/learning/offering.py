@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from ..skills.conditions import unmet
+from ..skills.history import text_of
 from ..skills.library import Held, Library
 from ..skills.similarity import Vector, cosine, vector_of
 from ..skills.skill import Circumstances, Health, Skill
@@ -19,14 +20,9 @@ Embed = Callable[[Sequence[str]], Awaitable[list[list[float]]]]
 """Texts as vectors of length one, from an embedding model."""
 
 
-def words_of_skill(skill: Skill) -> str:
-    """What a skill is about, in its own words."""
-    return " ".join((skill.name.replace("-", " "), skill.description, *skill.triggers, *skill.tags))
-
-
 def vector_of_skill(skill: Skill) -> Vector:
     """What a skill is about, as a vector of words."""
-    return vector_of(words_of_skill(skill))
+    return vector_of(text_of(skill))
 
 
 class Likeness:
@@ -53,7 +49,7 @@ class Likeness:
 
     async def _by_meaning(self, embed: Embed, request: str, skills: Sequence[Held]) -> list[float]:
         missing = [held for held in skills if (held.name, held.version) not in self._meanings]
-        found = await embed([request, *(words_of_skill(held.skill) for held in missing)])
+        found = await embed([request, *(text_of(held.skill) for held in missing)])
         _bounded(self._meanings, len(missing))
         self._meanings.update({(held.name, held.version): one for held, one in zip(missing, found[1:], strict=True)})
         vectors = [self._meanings[held.name, held.version] for held in skills]
@@ -105,8 +101,4 @@ class LibraryOffers:
 
 def _unchecked(held: Held) -> bool:
     """Whether an agent wrote a skill with executable parts whose version nobody validated."""
-    if not held.origin.by_agent or held.stats.validated == held.version:
-        return False
-    from ..skills.validation import is_executable
-
-    return is_executable(held.skill, dict.fromkeys(held.paths, b""))
+    return held.executable and held.origin.by_agent and held.stats.validated != held.version

@@ -7,12 +7,13 @@ serves is marked for a rewrite.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Collection
 
 import msgspec
 
 from ..config.settings import SkillSettings
 from ..skills.format import SkillProblem, parse_skill, render_skill
+from ..skills.index import invoked
 from ..skills.library import Held, Library
 from ..skills.manage import Editing
 from ..skills.skill import MAIN, Author, Files, Origin
@@ -20,7 +21,7 @@ from ..store.database import Connection
 from ..store.learning_views import Best, best_of
 from ..store.open import Store
 from ..store.skills import SkillStats, Use
-from ..types.errors import HermesError
+from ..types.errors import HermesError, NotFound
 from ..types.text import one_line
 from ..types.tools import Label
 from ..types.trace import CallStatus, Judge, ToolRecord, Trace
@@ -32,11 +33,19 @@ TEMPLATE = "templates/steps.md"
 """Where the way a run went is written down."""
 REWRITE_USES = 10
 REWRITE_RATE = 0.5
-_INVOKED = re.compile(r"\s*/([a-z0-9][a-z0-9-]{0,63})(?:\s|$)")
 _MOST_PITFALLS = 12
 _LOOKED_BACK = 200
 _PASSING = frozenset(("timeout", "rate_limit", "unreachable"))
 _SKILL_TOOLS = ("skills_list", "skill_view", "skill_manage", "memory")
+
+
+async def skills_used(store: Store, library: Library, ids: Collection[str], workspace: str) -> list[Held]:
+    """Skills by their ids, as they lie where a run worked: another shelf may have one of the same name."""
+    found = []
+    for skill_id in ids:
+        same = await library.named((await store.skills.get(skill_id)).name, workspace)
+        found += [held for held in same if held.stats.id == skill_id]
+    return found
 
 
 class Refining:
@@ -53,12 +62,18 @@ class Refining:
         if trace.surface == REPLAYED:
             return
         known = {use.skill_id: use for use in await self._store.skills.uses_of_run(trace.run_id)}
-        used = [held for name in await self._names(trace, known) if (held := await self._library.look(name))]
+        named = invoked(trace.request)
+        if not known and not named:
+            return
+        workspace = await self._workspace(trace.session_id)
+        used = await skills_used(self._store, self._library, known, workspace)
+        if named and (held := await self._library.look(named, workspace)) and held.stats.id not in known:
+            used.append(held)
         if not used:
             return
         success, judge = success_of(trace)
         observed = await self._observed(trace)
-        for held in used:
+        for held in (held for held in used if held.stats.id):
             before = known.get(held.stats.id)
             await self._store.skills.record_use(
                 Use(
@@ -79,10 +94,11 @@ class Refining:
             stats = await self._counted(held, before, observed, success=success)
             await self._improve(held, stats, trace, observed, proven=success and judge is not Judge.INFERRED)
 
-    async def _names(self, trace: Trace, known: dict[str, Use]) -> list[str]:
-        names = [(await self._store.skills.get(skill_id)).name for skill_id in known]
-        invoked = _INVOKED.match(trace.request)
-        return list(dict.fromkeys([*names, *([invoked.group(1)] if invoked else [])]))
+    async def _workspace(self, session_id: str) -> str:
+        try:
+            return (await self._store.sessions.get(session_id)).workspace
+        except NotFound:
+            return ""
 
     async def _observed(self, trace: Trace) -> Observed:
         def unit(connection: Connection) -> Best:

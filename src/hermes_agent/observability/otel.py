@@ -21,6 +21,9 @@ from ..types.events import (
     AssistantMessage,
     CallFinished,
     CallIntended,
+    DeliveryFinished,
+    DeliveryIntended,
+    Judged,
     ModelCalled,
     Recovered,
     RunFinished,
@@ -41,6 +44,8 @@ _MOST_RUNS = 1_000
 _MOST_TOOLS = 1_000
 _LONGEST = 8_000
 _SECONDS_TO_LEAVE = 3.0
+_LATER = (AssistantMessage, CallFinished, RunFinished, Judged, DeliveryIntended, DeliveryFinished)
+"""What cannot be the first that is heard of a run: with these, its span is over."""
 
 
 def sink_for(settings: ObservabilitySettings, redactor: Redactor, agent: str) -> TraceSink | None:
@@ -95,6 +100,7 @@ class _Open:
         self.chat: tuple[Span, int] | None = None
         self.tools: dict[str, Span] = {}
         self.asked: dict[str, ToolCall] = {}
+        self.model = ""
 
 
 class TraceSink:
@@ -126,7 +132,7 @@ class TraceSink:
     def event(self, run_id: str, event: AnyEvent) -> None:
         run = self._runs.get(run_id)
         if run is None:
-            if not isinstance(event, RunStarted | Recovered | ModelCalled | CallIntended):
+            if isinstance(event, _LATER):
                 return
             run = self._begin(run_id, event)
         if run.chat is not None and not isinstance(event, AssistantMessage):
@@ -148,10 +154,7 @@ class TraceSink:
             "gen_ai.agent.name": self._agent,
             "hermes.run.id": run_id,
         }
-        if isinstance(event, RunStarted):
-            provider, _, model = event.model.partition(":")
-            attributes |= {"gen_ai.provider.name": provider, "gen_ai.system": provider, "gen_ai.request.model": model}
-        else:
+        if isinstance(event, Recovered):
             attributes["hermes.resumed"] = True
         span = self._tracer.start_span(
             f"invoke_agent {self._agent}",
@@ -164,9 +167,12 @@ class TraceSink:
 
     def _follow(self, run_id: str, run: _Open, event: AnyEvent) -> None:
         match event:
+            case RunStarted():
+                self._name_model(run, *event.model.partition(":")[::2])
             case UserMessage():
                 self._say(run.span, "gen_ai.input.messages", [_said("user", event.text)])
             case ModelCalled():
+                self._name_model(run, event.provider, event.model)
                 self._chat(run, event)
             case AssistantMessage():
                 self._answer(run, event)
@@ -183,6 +189,14 @@ class TraceSink:
                 self._drop(run_id)
             case _:
                 return
+
+    def _name_model(self, run: _Open, provider: str, model: str) -> None:
+        """The model that a run began with stands on its span."""
+        if run.model:
+            return
+        run.model = model
+        for name, value in (("provider.name", provider), ("system", provider), ("request.model", model)):
+            run.span.set_attribute(f"gen_ai.{name}", clean(value))
 
     def _chat(self, run: _Open, event: ModelCalled) -> None:
         from opentelemetry.trace import SpanKind

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,17 +18,15 @@ from ..config.settings import BudgetSettings, Learning, Settings
 from ..harness.calls import Restriction
 from ..harness.harness import Harness
 from ..harness.metering import Allowance
-from ..learning.extract import Ask, Extraction, draft_schema, refusal
-from ..learning.health import Health
 from ..learning.lessons import REPLAYED
 from ..learning.observe import Observed, observe
 from ..learning.review import RULE, SURFACE, TOOLS, Counters, Due, policy, request, summary
+from ..learning.worth import refusal, ruled_out
 from ..memory.history import Author as Noter
 from ..memory.history import Who
 from ..models.facts import ModelFacts
 from ..skills.library import Held
 from ..skills.skill import Author, Files, Origin
-from ..skills.validation import validate
 from ..store.background import Work
 from ..store.database import Connection
 from ..store.learning_views import Best, best_of
@@ -42,11 +41,16 @@ from .engine import Ended
 from .knowledge import Knowledge
 from .quiet import Conversation, Errand, QuietRuns, kept, read_back
 
+if TYPE_CHECKING:
+    from ..learning.extract import Ask
+
 _PURSE = "review:"
 _UNWATCHED = (SURFACE, REPLAYED)
 """Surfaces of runs that nobody asked for: a look back at them would be a look at oneself."""
-_CHECK_SECONDS = 20.0
-_REVIEW, _EXTRACTION = "review", "extraction"
+_CHECK_SECONDS = 5.0
+"""How long skills are tried behind one run; what is left waits for the next."""
+_LOOK_AGAIN_SECONDS = 3600.0
+_REVIEW, _EXTRACTION, _HEALTH = "review", "extraction", "health"
 _NOTHING = Restriction(tools=frozenset(), rule="the extraction of a skill uses no tools")
 
 
@@ -72,6 +76,7 @@ class Growth:
         self._clock = clock
         self._counting = asyncio.Lock()
         self._settled = False
+        self._looks_again_at = 0.0
 
     def after(self, ended: Ended) -> None:
         """A run's answer was delivered. Returns at once."""
@@ -94,6 +99,7 @@ class Growth:
         changed = await self._review(ended, told, trace, due) if due else False
         if not changed and self._settings.review.mode is Learning.ON and "skill_manage" in tools:
             await self._extract(ended, told, trace)
+        await self._check_health()
 
     async def _settle(self) -> None:
         """Close what a process that is gone left undone. What it had changed by then is told, and can be undone."""
@@ -132,7 +138,7 @@ class Growth:
         await self._settle()
         work = await self._store.background.begin(_REVIEW, run_id=ended.run.id, session_id=ended.session.id)
         try:
-            used = await self._used(trace)
+            used = await self._used(trace, ended.session.workspace)
             failing = [held for held in used if held.stats.needs_rewrite and held.origin.by_agent]
             asked = request(policy(self._settings, self._store.home), due, used, failing)
             errand = Errand(surface=SURFACE, title=f"review of run {ended.run.id}", request=asked, work=work.id)
@@ -144,13 +150,11 @@ class Growth:
         result = finished.result
         return await self._record(work, finished.run_id, result.status.value, _in_our_terms(result.outcome.reason))
 
-    async def _used(self, trace: Trace) -> list[Held]:
-        found = []
-        for use in await self._store.skills.uses_of_run(trace.run_id):
-            held = await self._knowledge.library.look((await self._store.skills.get(use.skill_id)).name)
-            if held is not None:
-                found.append(held)
-        return found
+    async def _used(self, trace: Trace, workspace: str) -> list[Held]:
+        from ..learning.refine import skills_used
+
+        ids = [use.skill_id for use in await self._store.skills.uses_of_run(trace.run_id)]
+        return await skills_used(self._store, self._knowledge.library, ids, workspace)
 
     async def _record(self, work: Work, batch: str, status: str, reason: str = "") -> bool:
         """Validate what was written, and keep the line that tells of it. `reason` is why the work ended early."""
@@ -188,16 +192,22 @@ class Growth:
         await skills.mark(held.stats.id, health_status="deprecated", health_note=note, needs_rewrite=True)
 
     async def _problems(self, files: Files) -> Sequence[str]:
+        from ..skills.validation import validate
+
         found = await validate(files, self._knowledge.runner)
         return () if found.ok else (found.problems or ("it could not be tried",))
 
     async def _extract(self, ended: Ended, told: Conversation, trace: Trace) -> None:
         """Make a skill of a run that is worth it."""
+        if ruled_out(trace, len(told.transcript)):
+            return
         observed = await self._observed(trace)
         if refusal(trace, observed, len(told.transcript)):
             return
         if await self._store.skills.by_batch(trace.run_id):
             return
+        from ..learning.extract import Extraction
+
         await self._settle()
         work = await self._store.background.begin(_EXTRACTION, run_id=ended.run.id, session_id=ended.session.id)
         try:
@@ -214,6 +224,8 @@ class Growth:
         await self._record(work, work.id, "done")
 
     def _asking(self, ended: Ended, told: Conversation, work: Work) -> Ask:
+        from ..learning.extract import draft_schema
+
         async def ask(text: str) -> str:
             schema = json.dumps(draft_schema(), separators=(",", ":"))
             asked = f"{text}\nThe JSON schema of the answer: {schema}"
@@ -234,15 +246,22 @@ class Growth:
         best, _ = await self._store.database.read(unit)
         return observe(trace, best)
 
-    async def check_health(self) -> list[str]:
-        """Try the skills that are in use and due, within a few seconds; returns what broke."""
-        days = self._settings.skills.check_days
-        if not days:
-            return []
+    async def _check_health(self) -> None:
+        """Try skills that are in use and were not tried for `skills.check_days`. What broke is told next time."""
+        days, now = self._settings.skills.check_days, self._clock()
+        if not days or not self._knowledge.has_skills or now < self._looks_again_at:
+            return
+        self._looks_again_at = now + _LOOK_AGAIN_SECONDS
+        from ..learning.health import Health
+
         library = self._knowledge.library
         health = Health(library, self._store.skills, lambda held: self._knowledge.runner, self._clock)
-        reports = await health.check_due(days, _CHECK_SECONDS)
-        return [f"the skill {report.name} no longer works: {report.note}" for report in reports if report.broke]
+        broke = [report for report in await health.check_used(days, _CHECK_SECONDS) if report.broke]
+        if broke:
+            notes = [f"the skill {report.name} no longer works: {one_line(report.note, 120)}" for report in broke]
+            work = await self._store.background.begin(_HEALTH)
+            retry = f"`hermes skills test {broke[0].name}` tries it again"
+            await self._store.background.finish(work.id, "done", "; ".join((*notes, retry)))
 
     async def undo(self, part: str) -> list[str]:
         """Take back what one piece of background work did; returns a line for each change."""

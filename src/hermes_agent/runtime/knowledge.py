@@ -51,7 +51,8 @@ class Knowledge:
         self._notify = notify
         self._tools = tools
         self.library = Library(environment.home, store.skills, settings.skills, notify)
-        self.editing = Editing(self.library, store.skills, guard=settings.skills.guard_agent_created)
+        guard = settings.skills.guard_agent_created
+        self.editing = Editing(self.library, store.skills, guard=guard, redactor=redactor)
         self.notes = Notes(environment.home, notify, redactor)
 
     @property

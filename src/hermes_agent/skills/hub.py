@@ -19,6 +19,7 @@ from ..types.text import one_line
 from .differences import unified
 from .format import SkillProblem, parse_skill, read_folder, version_of
 from .git import Git, is_commit
+from .history import text_of
 from .lockfile import Lock, Locked, digests, read_lock, write_lock
 from .placing import alone, archive, place
 from .screening import Screening, refuse_blocked, screen
@@ -277,7 +278,7 @@ def _matching(words: str, url: str, path: str, text: bytes, *, installed: bool) 
         skill = parse_skill(text, path.rpartition("/")[2])
     except SkillProblem:
         return None
-    about = " ".join((skill.name.replace("-", " "), skill.description, *skill.tags, *skill.triggers))
+    about = text_of(skill)
     asked = [word for word in words.casefold().split() if word]
     literal = sum(word in f"{skill.name} {about}".casefold() for word in asked) / max(1, len(asked))
     score = round(max(literal, cosine(vector_of(words), vector_of(about))) if asked else 1.0, 3)

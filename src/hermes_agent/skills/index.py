@@ -13,6 +13,7 @@ from ..config.settings import SkillSettings
 from ..types.advice import Section, SessionView, Told
 from ..types.text import one_line
 from .conditions import unmet
+from .history import text_of
 from .problem import SkillProblem
 from .skill import Circumstances, Health
 
@@ -113,10 +114,9 @@ class SkillIndex:
         key = (held.skill.name, held.version)
         found = self._vectors.get(key)
         if found is None:
-            skill = held.skill
             if len(self._vectors) > 5000:
                 self._vectors.clear()
-            found = vector_of(" ".join((skill.name.replace("-", " "), skill.description, *skill.triggers)))
+            found = vector_of(text_of(held.skill))
             self._vectors[key] = found
         return found
 
@@ -124,6 +124,12 @@ class SkillIndex:
 def index_line(held: Held) -> str:
     """A skill in one line of at most 80 characters."""
     return one_line(f"- {held.skill.name}: {held.skill.description}", _LINE)
+
+
+def invoked(request: str) -> str:
+    """The name of the skill that a request would invoke; empty when it invokes none."""
+    found = _REQUEST.fullmatch(request)
+    return found[1].lower().replace("_", "-") if found else ""
 
 
 class Invocation:
@@ -148,7 +154,7 @@ class Invocation:
         found = _REQUEST.fullmatch(session.request)
         if found is None:
             return []
-        name, arguments = found[1].lower().replace("_", "-"), found[2] or ""
+        name, arguments = invoked(session.request), found[2] or ""
         held = {each.skill.name: each for each in await self._library.all(session.workspace)}
         if name in held:
             return [await self._invoked(held[name], arguments, self._circumstances(session))]

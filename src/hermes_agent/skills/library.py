@@ -31,7 +31,7 @@ _FOLDERS = {Shelf.USER: "skills", Shelf.TEAM: "skills-team", Shelf.HUB: "skills-
 
 class Held(Value, frozen=True, kw_only=True):
     """A skill on a shelf. `shadows` are the shelves whose skill of this name it hides; `problem` is why it is not used,
-    `paths` are its support files."""
+    `paths` are its support files, `executable` when it brings something that runs."""
 
     skill: Skill
     shelf: Shelf
@@ -41,6 +41,7 @@ class Held(Value, frozen=True, kw_only=True):
     shadows: tuple[Shelf, ...] = ()
     problem: str = ""
     paths: tuple[str, ...] = ()
+    executable: bool = False
 
     @property
     def name(self) -> str:
@@ -269,6 +270,7 @@ class Library:
             stats=stats,
             problem=problem,
             paths=tuple(path for path in seen.paths if path != MAIN),
+            executable=seen.executable,
         )
 
     async def _excused(self, stats: SkillStats, version: str) -> bool:

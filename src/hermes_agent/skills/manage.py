@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
+from ..safety.redact import Redactor
 from ..store.skills import SkillStore
 from ..types.errors import HermesError, NotFound, StoreUnwritable
 from ..types.text import one_line
@@ -29,14 +30,17 @@ Turn = Callable[[Files], Files]
 
 
 class Editing:
-    """Changes the skills of a home, one change at a time among all processes. `guard` scans what agents write.
+    """Changes the skills of a home, one change at a time among all processes. `guard` scans what agents write, and
+    `redactor` knows what is a secret, which they never write down.
 
     `expect` is the version that the caller read: agents must give it, people may leave it out."""
 
-    def __init__(self, library: Library, store: SkillStore, *, guard: bool) -> None:
+    def __init__(
+        self, library: Library, store: SkillStore, *, guard: bool, redactor: Redactor | None = None
+    ) -> None:
         self._library = library
         self._store = store
-        self._writing = Writing(library, store, guard=guard)
+        self._writing = Writing(library, store, redactor or Redactor(), guard=guard)
 
     async def create(
         self, name: str, content: str, author: Author, category: str = "", *, workspace: str = ""

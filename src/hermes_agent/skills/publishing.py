@@ -12,7 +12,7 @@ from ..types.text import decode
 from .format import parse_skill, version_of
 from .git import Git, address, identity, is_repository, local_folder
 from .repository import Repository
-from .screening import refuse_blocked, screen
+from .screening import refuse_blocked, screen, secret_lines
 from .skill import MAIN, Files
 from .sources import Sources
 
@@ -36,7 +36,7 @@ def refuse_to_publish(name: str, files: Files, redactor: Redactor, *, unvalidate
     is written by an agent and never seen to work."""
     parse_skill(files.get(MAIN, b""), name)
     refuse_blocked(name, screen(files))
-    secrets = [f"{path}, line {line}" for path, text in sorted(files.items()) for line in _secret_lines(text, redactor)]
+    secrets = [f"{path}, line {line}" for path, text in sorted(files.items()) for line in secret_lines(text, redactor)]
     if secrets:
         raise PermissionRefused(
             f"{name} holds what looks like a secret: {'; '.join(secrets[:10])}",
@@ -47,16 +47,6 @@ def refuse_to_publish(name: str, files: Files, redactor: Redactor, *, unvalidate
             f"{name} was written by an agent, and this version of it was never validated",
             remedy=f"`hermes skills validate {name}`, or publish it all the same with --force-unvalidated",
         )
-
-
-def _secret_lines(content: bytes, redactor: Redactor) -> list[int]:
-    """The lines of a file that hold secrets. A secret of several lines is found at its first."""
-    text = decode(content)
-    clean = redactor.redact(text)
-    if clean == text:
-        return []
-    lines = [number for number, line in enumerate(text.splitlines(), 1) if redactor.redact(line) != line]
-    return lines or [1]
 
 
 async def publish(

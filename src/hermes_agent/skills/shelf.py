@@ -30,7 +30,7 @@ Mark = tuple[tuple[str, int, int, int, int, int], ...]
 
 class Seen(Value, frozen=True, kw_only=True):
     """A folder in one state. `problem` when it is no usable skill, `blocked` what the scanner keeps it out for,
-    `flagged` what a person should know."""
+    `flagged` what a person should know, `executable` when it brings something that runs."""
 
     mark: Mark
     skill: Skill
@@ -39,6 +39,7 @@ class Seen(Value, frozen=True, kw_only=True):
     blocked: str = ""
     flagged: str = ""
     paths: tuple[str, ...] = ()
+    executable: bool = False
 
 
 class _Kept(Value, frozen=True, kw_only=True):
@@ -113,6 +114,7 @@ class Shelves:
 def read(folder: Path, mark: Mark = (), *, scanned: bool = True) -> Seen:
     """Read, parse and scan a folder, whatever is in it."""
     from .format import SkillProblem, read_folder, version_of
+    from .screening import is_executable
 
     nameless = Skill(name=folder.name, description="", body="")
     try:
@@ -125,7 +127,15 @@ def read(folder: Path, mark: Mark = (), *, scanned: bool = True) -> Seen:
     except SkillProblem as error:
         return Seen(mark=mark, skill=nameless, version=version, problem=error.explain(), paths=paths)
     blocked, flagged = judged(files) if scanned else ("", "")
-    return Seen(mark=mark, skill=skill, version=version, blocked=blocked, flagged=flagged, paths=paths)
+    return Seen(
+        mark=mark,
+        skill=skill,
+        version=version,
+        blocked=blocked,
+        flagged=flagged,
+        paths=paths,
+        executable=is_executable(skill, files),
+    )
 
 
 @lru_cache(maxsize=512)

@@ -18,7 +18,7 @@ from ..types.base import Value
 from ..types.text import one_line
 from .format import check_path, parse_skill
 from .problem import SkillProblem
-from .screening import screen
+from .screening import is_executable, screen
 from .skill import MAIN, Files, Skill
 from .slots import SLOT, SNIPPET
 from .trials import (
@@ -38,7 +38,6 @@ __all__ = [
     "SandboxRunner",
     "TrialResult",
     "Validated",
-    "is_executable",
     "sandboxed",
     "try_one",
     "try_out",
@@ -47,8 +46,6 @@ __all__ = [
 
 NO_TEST = "has executable parts and no test input"
 _SHELL = frozenset((".sh", ".bash"))
-_CODE = frozenset((".py", *_SHELL, ".js", ".ts", ".rb", ".pl", ".php", ".lua"))
-_PROGRAMS = (b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xfe\xed\xfa\xcf", b"\xca\xfe\xba\xbe")
 _FENCE = re.compile(r"^(`{3,}|~{3,})[ \t]*(\w*)[^\n]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 _CHECK_SECONDS = 20.0
 _SAID = 5
@@ -85,15 +82,6 @@ async def validate(files: Files, runner: Runner, *, limit: float = TRIAL_SECONDS
     problems += [f"test '{result.name}': {result.why}" for result in results if not result.ok]
     ran = tuple(result.name for result in results if result.ok)
     return Validated(ok=not problems, problems=tuple(problems), ran=ran, notes=tuple(notes))
-
-
-def is_executable(skill: Skill, files: Files) -> bool:
-    """Whether a skill brings something that runs: a script, a program, or a snippet in its text."""
-    return bool(SNIPPET.search(skill.body)) or any(_is_code(path, content) for path, content in files.items())
-
-
-def _is_code(path: str, content: bytes) -> bool:
-    return path.startswith("scripts/") or Path(path).suffix.lower() in _CODE or content.startswith((b"#!", *_PROGRAMS))
 
 
 def _bad_paths(files: Files) -> Iterator[str]:

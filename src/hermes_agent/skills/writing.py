@@ -9,22 +9,26 @@ import asyncio
 
 import msgspec
 
+from ..safety.redact import Redactor
 from ..store.skills import SkillStats, SkillStore, Version
 from .folder import version_of
 from .history import described, place_of
 from .library import Held, Library
 from .rules import Refused, checked
+from .screening import secret_lines
 from .shelf import judged
 from .skill import MAIN, Author, Change, Files, Origin, Shelf, Skill
 from .swap import Overtaken
 
 
 class Writing:
-    """Makes, changes and archives skills on the user's shelf. `guard` scans what agents write."""
+    """Makes, changes and archives skills on the user's shelf. `guard` scans what agents write; `redactor` knows what
+    is a secret."""
 
-    def __init__(self, library: Library, store: SkillStore, *, guard: bool) -> None:
+    def __init__(self, library: Library, store: SkillStore, redactor: Redactor, *, guard: bool) -> None:
         self._library = library
         self._store = store
+        self._redactor = redactor
         self._guard = guard
         self._folders = library.folders
 
@@ -37,7 +41,7 @@ class Writing:
             raise Overtaken(held.name)
         if after == before:
             return Change(ok=True, action=action, name=held.name, version=held.version, message="nothing is different")
-        skill, problems = self._judged(held.name, after, author)
+        skill, problems = self._judged(held.name, before, after, author)
         if held.shelf is not Shelf.USER:
             return await self._copy(action, held, after, author)
         version = version_of(after)
@@ -54,14 +58,14 @@ class Writing:
         self, action: str, name: str, files: Files, author: Author, note: str = "", original: Held | None = None
     ) -> Change:
         """A new skill. The first version in the history of a copy is the original."""
-        skill, problems = self._judged(name, files, author)
+        base = await self._library.files(original) if original is not None else {}
+        skill, problems = self._judged(name, base, files, author)
         version = version_of(files)
         stats = await self._library.history.begin(place_of(Shelf.USER), skill, author)
         parent = ""
         if original is not None:
             parent = original.version
             owner = Author(origin=Origin(original.shelf.value), batch=author.batch)
-            base = await self._library.files(original)
             await self._announce(stats.id, parent, base, owner, "copy", "", note)
         await self._announce(stats.id, version, files, author, action, parent, note)
         try:
@@ -132,15 +136,34 @@ class Writing:
             batch=author.batch,
         )
 
-    def _judged(self, name: str, files: Files, author: Author) -> tuple[Skill, tuple[str, ...]]:
+    def _judged(self, name: str, before: Files, files: Files, author: Author) -> tuple[Skill, tuple[str, ...]]:
         """The skill, if it may be written; what the scanner says about a person's own text is told, not refused."""
         skill = checked(name, files)
+        if author.origin.by_agent:
+            self._refuse_secrets(before, files)
         if author.origin.by_agent and not self._guard:
             return skill, ()
         blocked, _ = judged(files)
         if blocked and author.origin.by_agent:
             raise Refused("blocked", f"the scanner does not let this pass: {blocked}", blocked)
         return skill, (blocked,) if blocked else ()
+
+    def _refuse_secrets(self, before: Files, after: Files) -> None:
+        """A skill is sent to the model, and may be published: an agent writes no key into it. What a person wrote there
+        before stays theirs."""
+        for path, data in after.items():
+            old = before.get(path, b"")
+            if data == old:
+                continue
+            known, lines = set(old.splitlines()), data.splitlines()
+            fresh = [line for line in secret_lines(data, self._redactor) if lines[line - 1] not in known]
+            if fresh:
+                raise Refused(
+                    "secret",
+                    f"{path}, line {fresh[0]}, holds what looks like a key or password; write down where it is kept, or"
+                    " make it a parameter",
+                    f"{path}, line {fresh[0]}: a secret",
+                )
 
 
 def _done(action: str, name: str, version: str, before: str, problems: tuple[str, ...]) -> Change:

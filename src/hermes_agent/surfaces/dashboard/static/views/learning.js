@@ -7,6 +7,7 @@ import { count, empty, field, fill, h, head, percent, select, table, tile } from
 
 const day = 86400;
 const number = (value) => (Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(Math.abs(value) >= 10 ? 1 : 2).replace(/\.?0+$/, "") || "0");
+const duration = (value) => (value >= 172800 ? `${number(value / 86400)} d` : value >= 7200 ? `${number(value / 3600)} h` : value >= 120 ? `${number(value / 60)} min` : `${number(value)} s`);
 const share = (value) => `${Math.round(100 * value)} %`;
 
 function named(places, chosen) {
@@ -38,9 +39,9 @@ function byDay(found, days) {
       data: [drift.map((one) => one.day), drift.map((one) => one.added), drift.map((one) => one.changed), drift.map((one) => one.retired)],
       series: [{ label: "added", colour: "accent", bars: true, align: -1, points: false }, { label: "changed", colour: "third", bars: true, align: 0, points: false }, { label: "retired", colour: "bad", bars: true, align: 1, points: false }],
     }),
-    chart("Feedback latency (seconds from learned to first applied)", summary(found.latencies, (one) => one.seconds, number), {
-      time: true, x, format: number, data: [found.latencies.map((one) => one.at), found.latencies.map((one) => one.seconds)],
-      series: [{ label: "seconds", colour: "mark", points: true, line: false }],
+    chart("Feedback latency (from learned to first applied)", summary(found.latencies, (one) => one.seconds, duration), {
+      time: true, x, format: duration, data: [found.latencies.map((one) => one.at), found.latencies.map((one) => one.seconds)],
+      series: [{ label: "latency", colour: "mark", points: true, line: false }],
     }),
     chart("Seconds a run", summary(points, (one) => one.mean_seconds, number), { time: true, x, marks, format: number, data: column((one) => one.mean_seconds), series: [{ label: "seconds", colour: "accent" }] }),
   ];
@@ -74,8 +75,8 @@ function curve(found) {
   return [h("p", {}, `The last ${count(found.runs)} runs, moving mean of ${found.window}: ${fitted(success.fit)}.`),
     h("div", { class: "grid" },
       chart("Success over runs", fitted(success.fit), { x, y: [0, 1.02], marks, format: share,
-        data: aligned(success.window, success.fitted, found.reference || []),
-        series: [{ label: "success", colour: "accent", points: false }, { label: "fit", colour: "dim", dash: [6, 4], points: false }, ...(found.reference ? [{ label: "seed curve", colour: "second", dash: [2, 4], points: false }] : [{ label: "seed curve", colour: "second", points: false, line: false }])] }),
+        data: aligned(success.window, success.fitted, ...(found.reference ? [found.reference] : [])),
+        series: [{ label: "success", colour: "accent", points: false }, { label: "fit", colour: "dim", dash: [6, 4], points: false }, ...(found.reference ? [{ label: "seed curve", colour: "second", dash: [2, 4], points: false }] : [])] }),
       chart("Error recovery and use of what was learned", "Moving shares.", { x, y: [0, 1.02], marks, format: share, data: aligned(recovery.window, reuse.window),
         series: [{ label: "recovered", colour: "third", points: false }, { label: "advised", colour: "mark", points: false }] }),
       chart("Seconds over runs", "Moving mean.", { x, marks, format: number, data: aligned(seconds.window, seconds.fitted),
