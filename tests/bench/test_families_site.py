@@ -13,8 +13,8 @@ from hermes_agent.types.errors import UsageError
 
 @pytest.mark.parametrize("section", SECTIONS)
 def test_each_section_says_its_own_facts(section: str) -> None:
-    ways = {"gazette": "fetch_page", "registry": "fetch_signed", "almanac": "fetch_pages", "observatory": "fetch_feed"}
-    reads = {"gazette": "facts_list", "registry": "facts_table", "almanac": "facts_prose", "observatory": "facts_table"}
+    ways = {"gazette": "fetch_page", "registry": "fetch_signed", "almanac": "fetch_pages", "observatory": "fetch_any"}
+    reads = {"gazette": "facts_list", "registry": "facts_table", "almanac": "facts_any", "observatory": "facts_table"}
     site = SiteThread(5)
     try:
         for town in TOWNS[:4]:
@@ -58,10 +58,10 @@ def test_the_site_survives_what_is_no_request() -> None:
         for rubbish in (b"\x00" * 99, b"GET\r\n\r\n", b"GET //[ HTTP/1.1\r\n\r\n"):
             with socket.create_connection((host, int(port)), timeout=10) as connection:
                 connection.sendall(rubbish)
-        connection = http.client.HTTPConnection(site.address, timeout=10)
-        connection.request("GET", "/gazette/ashbury")
-        assert connection.getresponse().status == 200
-        connection.close()
+        asking = http.client.HTTPConnection(site.address, timeout=10)
+        asking.request("GET", "/gazette/ashbury")
+        assert asking.getresponse().status == 200
+        asking.close()
     finally:
         site.close()
 

@@ -1,4 +1,4 @@
-"""The worlds of the other families: the same tasks everywhere, ways that fail by context, verdicts by the truth alone."""
+"""The worlds of the other families: the same tasks everywhere, ways that fail by context, verdicts by the truth."""
 
 import contextlib
 import hashlib
@@ -131,7 +131,7 @@ def test_steps_have_two_ways_or_more_and_all_of_them_are_tools(name: str) -> Non
 
 @pytest.mark.req("L7")
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name != "open-ended"])
-@pytest.mark.parametrize("number", sampled(range(60), every=10))
+@pytest.mark.parametrize("number", sampled(range(60), every=15))
 def test_each_task_can_be_done_by_some_way_of_each_step(
     tmp_path: Path, opened: Callable[[str], FamilyWorld], name: str, number: int
 ) -> None:
@@ -149,52 +149,32 @@ TRAITS: dict[str, dict[str, Callable[[Task], str]]] = {
         "collect": lambda task: next(name for name in task.files if name.startswith("figures")).rpartition(".")[2],
         "fill": lambda task: next(name for name in task.files if name.startswith("report")).rpartition(".")[2],
     },
-    "analysis": {"load": lambda task: next(iter(task.files)).rpartition(".")[2]},
+    "analysis": {
+        "load": lambda task: next(iter(task.files)).rpartition(".")[2],
+        "answer": lambda task: parse_steps(task.steps)[1].ways[0].arguments["question"],
+    },
     "research": {"fetch": lambda task: parse_steps(task.steps)[0].ways[0].arguments["site"]},
-    "administration": {"inventory": lambda task: parse_steps(task.steps)[0].ways[0].arguments["system"]},
+    "administration": {
+        "inventory": lambda task: parse_steps(task.steps)[0].ways[0].arguments["system"],
+        "apply": lambda task: parse_steps(task.steps)[1].ways[0].arguments["job"],
+    },
     "debugging": {
         "tests": lambda task: parse_steps(task.steps)[0].ways[0].arguments["layout"],
         "repair": lambda task: parse_steps(task.steps)[1].ways[0].arguments["symptom"],
     },
 }
-WORKS = {
-    "collect": {
-        "json": {"collect_json"},
-        "csv": {"collect_flat"},
-        "ini": {"collect_sections"},
-        "xml": {"collect_tree"},
-    },
-    "fill": {"txt": {"fill_dollar"}, "tmpl": {"fill_percent"}, "mustache": {"fill_braces"}},
-    "load": {
-        "csv": {"load_comma"},
-        "tsv": {"load_tabbed"},
-        "jsonl": {"load_records"},
-        "fwf": {"load_columns"},
-    },
-    "fetch": {
-        "gazette": {"fetch_page", "fetch_signed", "fetch_pages"},
-        "registry": {"fetch_signed"},
-        "almanac": {"fetch_pages"},
-        "observatory": {"fetch_feed"},
-    },
-    "inventory": {
-        "units": {"inventory_units"},
-        "scripts": {"inventory_scripts"},
-        "runs": {"inventory_runs"},
-        "table": {"inventory_table"},
-    },
-    "tests": {
-        "flat": {"tests_root", "tests_search"},
-        "src": {"tests_src", "tests_search"},
-        "nested": {"tests_search"},
-    },
-    "repair": {
-        "IndexError": {"repair_bounds"},
-        "AssertionError": {"repair_operators"},
-        "NameError": {"repair_names"},
-        "TypeError": {"repair_types"},
-    },
+FROM = {
+    "collect": ("json", "csv", "ini", "xml"),
+    "fill": ("txt", "tmpl", "mustache"),
+    "load": ("csv", "tsv", "jsonl", "fwf"),
+    "answer": ("total", "groups", "largest"),
+    "fetch": ("gazette", "registry", "almanac", "observatory"),
+    "inventory": ("units", "scripts", "runs", "table"),
+    "apply": ("config", "usage", "permissions", "rotate"),
+    "tests": ("flat", "src", "nested"),
+    "repair": ("IndexError", "AssertionError", "NameError", "TypeError"),
 }
+"""What each way of a step copes with, beside what the ways before it do."""
 
 
 @pytest.mark.req("L7")
@@ -204,42 +184,44 @@ def test_which_way_works_depends_on_the_context_and_on_nothing_else(
 ) -> None:
     made = opened(name)
     place = list(made.parameters.ways).index(stage)
-    found: dict[str, set[str]] = {}
-    for number in range(12 if stage in ("tests", "repair") else 24):
+    ways = made.parameters.ways[stage]
+    right = {trait: set(ways[at:]) for at, trait in enumerate(FROM[stage])}
+    seen = set()
+    for number in range(8 if name in ("debugging", "administration") else 16):
         task = made.task(number)
         working = set()
         for way in parse_steps(task.steps)[place].ways:
-            solve(made, task, tmp_path) if place else made.prepare(task, tmp_path)
+            made.prepare(task, tmp_path)
             with contextlib.chdir(tmp_path):
-                if place and stage == "repair":
-                    module = task.truth["module"]
-                    Path(module).write_bytes(task.files[module])
+                for step in parse_steps(task.steps)[:place]:
+                    assert "error" not in done(made, step.ways[-1])
                 if "error" not in done(made, way):
                     working.add(way.tool)
         trait = TRAITS[name][stage](task)
-        assert found.setdefault(trait, working) == working
-    assert found == {trait: ways for trait, ways in WORKS[stage].items() if trait in found}
-    assert len(found) >= 3
+        assert working == right[trait]
+        seen.add(trait)
+    assert len(seen) >= 2
 
 
 def test_every_trait_has_about_its_share() -> None:
     made = world("debugging", 1000)
-    used = Counter(TRAITS["debugging"]["repair"](made.task(number)) for number in range(400))
+    used = Counter(TRAITS["debugging"]["repair"](made.task(number)) for number in range(200))
     for symptom, share in made.parameters.shares["symptom"].items():
-        assert abs(used[symptom] / 400 - share / 100) < 0.08
+        assert abs(used[symptom] / 200 - share / 100) < 0.1
 
 
 @pytest.mark.req("L7")
 def test_whether_an_open_ended_text_is_liked_belongs_to_the_task(tmp_path: Path) -> None:
     made = world("open-ended")
     liked = []
-    for number in range(200):
+    for number in range(120):
         task = made.task(number)
         for text in ("", "Better than ", "x" * 999 + " "):
             (tmp_path / "text.txt").write_text(f"{text}{task.truth['subject']}\n")
             assert made.verify(task, tmp_path).ok is task.truth["liked"]
         liked.append(task.truth["liked"])
-    assert abs(sum(liked) / 200 - made.parameters.odds["liked"]) < 0.1
+    assert abs(sum(liked) / 120 - made.parameters.odds["liked"]) < 0.12
+    task = made.task(0)
     (tmp_path / "text.txt").write_text("about something else")
     assert made.verify(task, tmp_path).why == f"text.txt does not name {task.truth['subject']}"
 

@@ -174,7 +174,7 @@ def suspect(hermes: Hermes, known: Sequence[Heuristic]) -> None:
 @pytest.mark.req("H9", "B3")
 def test_run_says_what_was_applied_and_what_the_guard_noticed(hermes: Hermes) -> None:
     hermes.home.mkdir()
-    (hermes.home / "config.yaml").write_text("learning: {explore: 0.0}\n")
+    (hermes.home / "config.yaml").write_text("learning: {explore: 0.0}\nskills: {mode: off}\n")
     model = hermes.script(say("done"))
     hint = msgspec.structs.replace(waiting("h3", model=model), kind=Kind.HINT, stage=Stage.TRUSTED, condition=())
     suspect(hermes, [hint])

@@ -38,7 +38,7 @@ def main(folder: Path) -> None:
             if name == "live":
                 page.click("details summary")
             if name == "learning":
-                page.wait_for_function("document.querySelectorAll('[data-drawn]').length >= 10")
+                page.locator("[data-drawn]").nth(9).wait_for()
             page.wait_for_timeout(500)
             suffix = ("" if scheme == "light" else "-dark") + ("" if width == 1280 else "-phone")
             page.screenshot(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import math
 import os
@@ -10,14 +12,15 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import httpx
 import msgspec
 import pytest
 
+from hermes_agent.store.families import Family, save_family
 from hermes_agent.store.heuristics import Kind, Stage
 from hermes_agent.store.lessons import Lesson
 from hermes_agent.store.open import open_store
@@ -27,7 +30,9 @@ from hermes_agent.types.trace import AdviceItem
 from tests.cli.command import Hermes, call, say
 from tests.store.learning_samples import DAY, entry, fill, heuristic, lesson, taught
 
-_COMMAND = "import sys; from hermes_agent.surfaces.cli.group import run_command; sys.exit(run_command({'dashboard': 'the page'}))"
+COMMAND = (
+    "import sys; from hermes_agent.surfaces.cli.group import run_command; sys.exit(run_command({'dashboard': ''}))"
+)
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 
 
@@ -37,7 +42,7 @@ class Served:
     def __init__(self, hermes: Hermes, *arguments: str) -> None:
         self.hermes = hermes
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _COMMAND, "dashboard", "--port", "0", "--json", *arguments],
+            [sys.executable, "-c", COMMAND, "dashboard", "--port", "0", "--json", *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=hermes.workspace,
@@ -50,10 +55,12 @@ class Served:
         self.url: str = json.loads(line)["url"]
         self.base, _, self.token = self.url.partition("/?token=")
         self.port = int(self.base.rpartition(":")[2])
+        self.stranger = httpx.Client(base_url=self.base, verify=False, trust_env=False, timeout=30)
+        """Asks without the token."""
 
     def get(self, path: str, **headers: str) -> httpx.Response:
         """As a program with the token asks."""
-        return httpx.get(self.base + path, headers={"authorization": f"Bearer {self.token}", **headers}, timeout=30)
+        return self.stranger.get(path, headers={"authorization": f"Bearer {self.token}", **headers})
 
     def json(self, path: str) -> Any:
         """The answer to a question that is in order."""
@@ -63,19 +70,15 @@ class Served:
 
     def post(self, path: str, body: Any = None, method: str = "POST", **headers: str) -> httpx.Response:
         """As the page changes something."""
-        own = {
-            "origin": self.base,
-            "x-hermes-csrf": self.json("/api/hello")["csrf"],
-            "content-type": "application/json",
-        }
+        word = hmac.new(self.token.encode(), b"csrf", hashlib.sha256).hexdigest()
+        own = {"origin": self.base, "x-hermes-csrf": word, "content-type": "application/json"}
         bearer = {"authorization": f"Bearer {self.token}"}
         content = json.dumps({} if body is None else body)
-        return httpx.request(
-            method, self.base + path, content=content, headers={**bearer, **own, **headers}, timeout=30
-        )
+        return self.stranger.request(method, path, content=content, headers={**bearer, **own, **headers})
 
     def stop(self) -> int:
         """End it as Ctrl-C does; returns its exit code."""
+        self.stranger.close()
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
         self.process.communicate(timeout=30)
@@ -117,6 +120,9 @@ def learning_home(hermes: Hermes, remark: str = HOSTILE) -> None:
         [entry("h1", "candidate", "probation", now - (24 - 7 * n) * DAY, version=1) for n in range(3)]
         + [entry("h3", "candidate", "awaiting_approval", now - 600)],
     )
+    for name, tasks in (("invoices", 60), ("month-end reports", 140), ("log triage", 140)):
+        family = Family(id=name, name=name, named_by="user", tasks=tasks, created_at=now - 28 * DAY, updated_at=now)
+        store.database.write_now(partial(save_family, family=family))
     store.close()
 
 

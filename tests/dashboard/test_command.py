@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
-import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -17,14 +15,14 @@ from hermes_agent.surfaces.dashboard.address import is_loopback, names_for, show
 from hermes_agent.surfaces.dashboard.live import LISTENERS
 from hermes_agent.surfaces.dashboard.token import kept_token, token_path
 from hermes_agent.types.errors import StoreUnwritable
-from tests.cli.command import Hermes
-from tests.dashboard.served import _COMMAND, Served
+from tests.cli.command import Hermes, until
+from tests.dashboard.served import COMMAND, Served
 
 
 def attempt(hermes: Hermes, *arguments: str) -> tuple[int, str]:
     """A start that is refused: its exit code and what it says."""
     done = subprocess.run(
-        [sys.executable, "-c", _COMMAND, "dashboard", *arguments],
+        [sys.executable, "-c", COMMAND, "dashboard", *arguments],
         capture_output=True,
         cwd=hermes.workspace,
         env=hermes.environment(),
@@ -47,7 +45,7 @@ def test_started_asked_and_ended(tmp_path: Path) -> None:
     assert "--port 0" in said
     code, said = attempt(hermes, "--port", str(served.port), "--json")
     assert code == 2 and json.loads(said)["error"].startswith(f"port {served.port} is in use")
-    with httpx.stream("GET", served.base + "/api/live", headers={"authorization": f"Bearer {served.token}"}) as line:
+    with served.stranger.stream("GET", "/api/live", headers={"authorization": f"Bearer {served.token}"}) as line:
         frames = line.iter_lines()
         assert next(frames) == "event: snapshot"
         assert served.stop() == 0, "an open page does not hold the end up"
@@ -114,10 +112,7 @@ def test_so_many_lines_and_no_more(served: Served) -> None:
         for line in lines:
             line.close()
     until_listening(served, 0)
-    assert os.path.exists(served.hermes.home)
 
 
 def until_listening(served: Served, wanted: int) -> None:
-    from tests.cli.command import until
-
     until(lambda: f"hermes_dashboard_listeners {wanted}\n" in served.get("/metrics").text)

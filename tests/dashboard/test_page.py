@@ -66,9 +66,9 @@ def test_every_view_opens_by_a_click(page: Page, served: Served) -> None:
     assert served.token not in page.url, "the token leaves the address"
     for name in VIEWS:
         go(page, name)
-        page.wait_for_function("!document.querySelector('#main').innerText.includes('Loading…')")
+        until(lambda: "Loading…" not in page.inner_text("#main"))
         assert page.get_attribute(f"#nav a[href='#/{name}']", "aria-current") == "page"
-        for table in page.query_selector_all("main table"):
+        for table in page.query_selector_all("main table.cards"):
             assert table.query_selector("caption") and table.query_selector("th[scope=col]")
     assert page.title() == "Hermes · health", "nothing that a run said was taken for markup"
 
@@ -76,12 +76,12 @@ def test_every_view_opens_by_a_click(page: Page, served: Served) -> None:
 @pytest.mark.req("H12", "L7")
 def test_the_charts_are_drawn_with_learning_events(page: Page) -> None:
     go(page, "learning")
-    page.wait_for_function("document.querySelectorAll('[data-drawn]').length === 10")
+    until(lambda: page.locator("[data-drawn]").count() == 10)
     assert all(colours > 3 for colours in page.evaluate(_DRAWN)), "no canvas is blank"
     assert "learning events" in page.inner_text("figure:first-of-type .key")
-    page.select_option("select[name=family]", label="invoices")
+    page.select_option("select[name=family]", "invoices")
     page.wait_for_url("**family=invoices**")
-    page.wait_for_function("document.querySelector('.tile:nth-child(2) b')?.innerText === '60'")
+    page.wait_for_selector(".tile:nth-child(2) b:text-is('60')")
     page.select_option("select[name=reference]", "code_debugging")
     page.wait_for_selector("text=seed curve:")
 
@@ -97,7 +97,7 @@ def test_steps_appear_while_a_run_happens(page: Page, served: Served) -> None:
     page.wait_for_selector("article.run:has-text('a run beside the page') .badge:text-is('done')")
     page.click("article.run:has-text('a run beside the page') summary")
     steps = page.locator("article.run:has-text('a run beside the page') li")
-    page.wait_for_function("document.querySelector('article.run li[data-kind=delivery_finished]')")
+    page.wait_for_selector("article.run:has-text('a run beside the page') li[data-kind=delivery_finished]")
     kinds = [one.get_attribute("data-kind") for one in steps.all()]
     assert kinds[:2] == ["run_started", "user_message"] and kinds[-1] == "delivery_finished"
     assert {"model_called", "assistant_message", "call_finished", "run_finished"} <= set(kinds)
@@ -113,7 +113,7 @@ def test_a_person_decides_and_the_store_changes(page: Page, served: Served) -> N
     assert served.json("/api/heuristics/h3")["stage"] == "awaiting_approval", "nothing without a yes"
     page.click("tr[data-heuristic=h3] [data-do=approve]")
     assert "roll back" in answer(page, "Approve")
-    page.wait_for_selector("tr[data-heuristic=h3] .badge:text-is('probation')")
+    page.wait_for_selector("tr[data-heuristic=h3] .badge:text-is('trusted')")
     page.click("tr[data-heuristic=h4] [data-do=reject]")
     assert "cannot be undone" in answer(page, "Reject")
     page.wait_for_selector("tr[data-heuristic=h4] .badge:text-is('rejected')")
@@ -206,7 +206,7 @@ def test_a_phone_needs_no_sideways_scroll(page: Page) -> None:
         page.set_viewport_size({"width": width, "height": 700})
         for name in VIEWS:
             go(page, name)
-            page.wait_for_function("!document.querySelector('#main').innerText.includes('Loading…')")
+            until(lambda: "Loading…" not in page.inner_text("#main"))
             assert page.evaluate("document.documentElement.scrollWidth") <= width, (name, width)
 
 

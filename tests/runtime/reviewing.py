@@ -295,7 +295,8 @@ def learner(
 ) -> Learner:
     """An agent in the rig's home. A review follows every run with a call, and nothing else is learned, unless the
     groups of settings say otherwise."""
-    rig.configure(**{"skills": {"creation_nudge_interval": 1}, "memory": {"nudge_interval": 0}, **groups})
+    skills = {"curate": False, **groups.pop("skills", {"creation_nudge_interval": 1})}
+    rig.configure(**{"skills": skills, "memory": {"nudge_interval": 0}, **groups})
     return Learner(rig, model, approver=approver, sinks=sinks)
 
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from hermes_agent.learning.extract import Draft, draft_schema, parse_draft, refusal
+from hermes_agent.learning.extract import Draft, draft_schema, parse_draft
 from hermes_agent.learning.observe import ErrorRecovery, Observed
+from hermes_agent.learning.worth import refusal
 from hermes_agent.skills.format import parse_skill
 from hermes_agent.skills.skill import Author, Origin, Slot, Trial
 from hermes_agent.store.skills import SkillStats

@@ -71,6 +71,19 @@ def test_over_capture_a_reviewer_that_insists_on_a_second_skill_leaves_the_curat
         assert (status, "there is a skill sorting-jars already" in text) == ("error", True)
 
 
+@pytest.mark.req("S12", "S10")
+def test_over_capture_two_skills_for_one_thing_are_merged_at_once_and_can_be_undone(local_rig: Rig) -> None:
+    wordy = "Sort jars on pantry shelves by date. Use when jars on a shelf are to be sorted."
+    review = [creating("sorting-jars", description=wordy), creating("sorting-pantry-jars", description=wordy)]
+    eager = {"creation_nudge_interval": 1, "curate": True}
+    with learner(local_rig, Thinking(steps(1), review), skills=eager) as it:
+        it.run("work")
+        reviewed, curated = it.works()
+        assert (reviewed.kind, curated.kind) == ("review", "curation")
+        assert (len(it.skills()), overlaps(it)) == (1, [])
+        assert "undo with" in curated.summary
+
+
 @pytest.mark.req("S12", "S2")
 def test_under_capture_the_count_goes_on_over_turns_and_the_prompt_asks_for_skills(rig: Rig) -> None:
     model = Thinking(steps(3), [creating("sorting-jars"), saying("made one")])

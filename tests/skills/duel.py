@@ -9,7 +9,8 @@ import random
 import sys
 from pathlib import Path
 
-from hermes_agent.skills.swap import Overtaken, opened, swapped
+from hermes_agent.safety.exchange import Overtaken, swapped
+from hermes_agent.skills.swap import opened
 
 
 def save(folder: Path, number: int) -> None:

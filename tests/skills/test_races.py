@@ -11,8 +11,9 @@ from typing import IO
 
 import pytest
 
+from hermes_agent.safety.exchange import Overtaken, exchanged
 from hermes_agent.skills.format import version_of
-from hermes_agent.skills.swap import Overtaken, exchanged, opened
+from hermes_agent.skills.swap import opened
 from hermes_agent.store.open import Store, open_store
 from tests.skills.samples import AGENT, PERSON, REVIEW, Place, markdown, put
 from tests.skills.writers import SKILLS, body

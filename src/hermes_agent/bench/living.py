@@ -27,7 +27,7 @@ from .settling import Settling
 from .shuffled import Shuffled, ShuffledMemory
 from .study import Arm, Study, TaskRecord, World, WorldFor
 
-SIMULATED_SECONDS = 1.0
+SIMULATED_SECONDS = 0.2
 """What one answer of the simulated policy is taken to cost; shown apart from the seconds of tools."""
 _SIMULATED = "apprentice"
 _FAILED = (CallStatus.ERROR, CallStatus.TIMEOUT)

@@ -187,8 +187,9 @@ class SkillSettings(Group, frozen=True, kw_only=True):
     review looks for something worth keeping; 0 is never. `guard_agent_created` scans what agents write.
     `index_characters` bounds the list of skills in the prompt. `project` reads `.hermes/skills` of the workspace,
     `team` is a shared folder or the address of a git repository. `embeddings` names an embedding model for
-    similarity; empty is lexical. `rate` is how fast the moving success rate follows; `check_days` how often skills are
-    tried on their test inputs and `archive_days` how long an unused one of the review is kept, 0 is never."""
+    similarity; empty is lexical. `rate` is how fast the moving success rate follows. `curate` merges overlapping skills
+    of the review as soon as there are some; `check_days` is how often skills are tried on their test inputs and
+    `archive_days` how long an unused one of the review is kept, 0 is never."""
 
     mode: Learning = Learning.ON
     creation_nudge_interval: CountOrNone = 10
@@ -198,6 +199,7 @@ class SkillSettings(Group, frozen=True, kw_only=True):
     team: str = ""
     embeddings: str = ""
     rate: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.1
+    curate: bool = True
     check_days: Amount = 7.0
     archive_days: Amount = 90.0
 

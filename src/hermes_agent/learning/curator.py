@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import combinations
 from typing import Protocol
 
-from ..config.settings import SkillSettings
+from ..config.settings import LearningSettings, SkillSettings
 from ..skills.library import Held, Library
 from ..skills.skill import Author, Change, Files, Health, Origin, Shelf, Skill
 from ..store.background import RUNNING, Work
@@ -37,6 +37,7 @@ from .proposals import (
     withdrawn_skills,
     within,
 )
+from .recommending import Proposing
 
 KIND = "curation"
 _DAY = 86_400.0
@@ -133,6 +134,8 @@ class Curator:
                 skipped.append(problem)
             if made:
                 done.append(proposal)
+        gone = [change.name for change in changes if change.ok and change.action == "delete"]
+        await Proposing(self._store.database, LearningSettings()).withdraw(gone, f"its skill was archived by {batch}")
         summary = summary_of(changes, batch)
         await self._store.background.finish(batch, "done", summary if changes else "", payload_of(done))
         return Applied(

@@ -24,6 +24,8 @@ _ABOUT, _BODY = 0.6, 0.4
 _ABOUT_BESIDE_STEPS, _STEPS = 0.4, 0.6
 _SAME_NAME, _NAME_COUNTS_FROM = 0.1, 0.5
 """What names add that differ in a number or a date only, and the least likeness they add it to."""
+_LEAST_PURPOSE = 0.2
+"""Skills for different purposes are not one skill, however alike their wording."""
 _COPIED_FROM = 0.4
 """The least share of common wording in a duplicate: alike words in another order are an overlap."""
 _SHINGLE = 3
@@ -121,6 +123,8 @@ def compared(first: Profile, second: Profile) -> Overlap | None:
     about, body = cosine(one.about, other.about), cosine(one.body, other.body)
     steps = _shared(one.shingles, other.shingles)
     same_name = one.stem == other.stem
+    if about < _LEAST_PURPOSE and not same_name and steps < DUPLICATE:
+        return None
     words = _ABOUT * about + _BODY * body
     score = max(words, _ABOUT_BESIDE_STEPS * about + _STEPS * steps)
     if same_name and score >= _NAME_COUNTS_FROM:

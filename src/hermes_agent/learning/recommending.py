@@ -8,7 +8,7 @@ the beginning, and held out now and then; what an agent wrote has to earn it. Th
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -22,6 +22,7 @@ from ..store.heuristics import (
     lock_sequence,
     placed_heuristics,
     read_cells,
+    read_heuristics,
     set_value,
     value_of,
     write_cells,
@@ -117,6 +118,28 @@ class Proposing:
     async def propose(self, situation: Situation, offers: Sequence[Offer]) -> bool:
         """Whether anything new is proposed for the situation's family and model."""
         return await self._database.write(lambda connection: self._proposed(connection, situation, offers))
+
+    async def withdraw(self, names: Collection[str], cause: str) -> int:
+        """Give up every recommendation of skills that are no longer there; returns how many there were. Their places on
+        probation are free then."""
+        return await self._database.write(lambda connection: self._withdrawn(connection, names, cause))
+
+    def _withdrawn(self, connection: Connection, names: Collection[str], cause: str) -> int:
+        set_value(connection, "sequence", lock_sequence(connection, self._database.backend) - 1)
+        marks = ", ".join("?" * len(names))
+        rows = connection.run(
+            f"SELECT id FROM heuristics WHERE kind = 'skill' AND subject IN ({marks}) AND stage IN"
+            " ('candidate', 'awaiting_approval', 'probation', 'trusted')",
+            tuple(names),
+        )
+        if not names or not rows:
+            return 0
+        known = list(read_heuristics(connection, [row[0] for row in rows]).values())
+        register = register_for(connection, known, self._settings, "", self._clock())
+        for heuristic in known:
+            register.move(heuristic, Stage.RETIRED, cause)
+        write_changes(connection, register, "", self._clock())
+        return len(known)
 
     def _proposed(self, connection: Connection, situation: Situation, offers: Sequence[Offer]) -> bool:
         set_value(connection, "sequence", lock_sequence(connection, self._database.backend) - 1)

@@ -98,7 +98,9 @@ class Growth:
             due = await Counters(self._store.values(ended.session.id), self._settings).after(trace, tools)
         changed = await self._review(ended, told, trace, due) if due else False
         if not changed and self._settings.review.mode is Learning.ON and "skill_manage" in tools:
-            await self._extract(ended, told, trace)
+            changed = await self._extract(ended, told, trace)
+        if changed and self._settings.skills.curate:
+            await self._curate()
         await self._check_health()
 
     async def _settle(self) -> None:
@@ -197,15 +199,28 @@ class Growth:
         found = await validate(files, self._knowledge.runner)
         return () if found.ok else (found.problems or ("it could not be tried",))
 
-    async def _extract(self, ended: Ended, told: Conversation, trace: Trace) -> None:
-        """Make a skill of a run that is worth it."""
+    async def _curate(self) -> None:
+        """Merge what overlaps while it is fresh: two skills for one thing are worth less than one. Only what reviews
+        made is touched, and one command undoes it."""
+        from ..learning.curator import Curator
+
+        known = self._knowledge
+        curator = Curator(known.library, known.editing, self._store, self._settings.skills, self._clock)
+        await curator.apply(await curator.plan())
+
+    async def _extract(self, ended: Ended, told: Conversation, trace: Trace) -> bool:
+        """Make a skill of a run that is worth it; whether there is one more. A run that an agent's skill led through
+        without a new trouble has nothing to add to it."""
         if ruled_out(trace, len(told.transcript)):
-            return
+            return False
         observed = await self._observed(trace)
         if refusal(trace, observed, len(told.transcript)):
-            return
+            return False
         if await self._store.skills.by_batch(trace.run_id):
-            return
+            return False
+        served = any(held.origin.by_agent for held in await self._used(trace, ended.session.workspace))
+        if served and not observed.error_recovery.new_pitfalls:
+            return False
         from ..learning.extract import Extraction
 
         await self._settle()
@@ -217,11 +232,12 @@ class Growth:
             came = await extraction.run(observed, trace, author)
         except HermesError as error:
             await self._store.background.finish(work.id, "failed", "", {"reason": error.explain()})
-            return
+            return False
         if came.change is None or not came.change.ok:
             await self._store.background.finish(work.id, "failed", "", {"reason": came.reason})
-            return
+            return False
         await self._record(work, work.id, "done")
+        return not came.updated
 
     def _asking(self, ended: Ended, told: Conversation, work: Work) -> Ask:
         from ..learning.extract import draft_schema

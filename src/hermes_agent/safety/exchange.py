@@ -12,14 +12,16 @@ import contextlib
 import errno
 import os
 import stat
+import sys
 from pathlib import Path
 
 from ..types.errors import PermissionRefused
 from .paths import open_regular
 
-_NO_REPLACE, _EXCHANGE = 1, 2
+NO_REPLACE, EXCHANGE = 1, 2
 _CANNOT = (errno.ENOSYS, errno.EINVAL, errno.ENOTTY)
 _SWAPS = 1000
+_State = tuple[int, bytes | None]
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
@@ -39,7 +41,7 @@ def replace_if(path: Path, data: bytes, expected: bytes | None, *, displaced: Pa
     try:
         _written(folder, temporary, data, _mode(folder, path.name))
         try:
-            came_out = _placed(folder, temporary, path.name, data, expected)
+            came_out = _placed(folder, temporary, path.name, expected)
             if displaced is not None and came_out:
                 os.rename(temporary, displaced, src_dir_fd=folder)
         finally:
@@ -73,51 +75,78 @@ def _written(folder: int, name: str, data: bytes, mode: int) -> None:
         os.fsync(fd)
 
 
-def _placed(folder: int, temporary: str, name: str, data: bytes, expected: bytes | None) -> bool:
+def _placed(folder: int, temporary: str, name: str, expected: bytes | None) -> bool:
     """Put `temporary` under `name`; whether `temporary` is now the file that was replaced."""
-    if expected is None:
-        try:
-            if not _renamed(folder, temporary, name, _NO_REPLACE):
-                os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-        except FileExistsError as error:
-            raise Overtaken(name) from error
-        return False
-    if _held(folder, name) != expected:
-        raise Overtaken(name)
+    if expected is not None:
+        return swapped(folder, temporary, folder, name, expected)
+    added(folder, temporary, folder, name)
+    return False
+
+
+def added(work: int, temporary: str, folder: int, name: str) -> None:
+    """Give the file `temporary` of the open folder `work` a name in `folder` that is free; Overtaken if it is not."""
     try:
-        if not _renamed(folder, temporary, name, _EXCHANGE):
-            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-            return False
+        if not renamed(work, temporary, folder, name, NO_REPLACE):
+            os.link(temporary, name, src_dir_fd=work, dst_dir_fd=folder)
+            os.unlink(temporary, dir_fd=work)
+    except FileExistsError as error:
+        raise Overtaken(name) from error
+
+
+def swapped(work: int, temporary: str, folder: int, name: str, old: bytes) -> bool:
+    """A new file in the place of one that holds `old`; whether `temporary` is now the one that was replaced."""
+    if content(folder, name) != old:
+        raise Overtaken(name)
+    return exchanged(work, temporary, folder, name, old)
+
+
+def exchanged(work: int, temporary: str, folder: int, name: str, old: bytes) -> bool:
+    """Exchange first and look then: whatever came out that is not `old` goes back in, however late it was saved."""
+    ours = _state(work, temporary)
+    try:
+        done = renamed(work, temporary, folder, name, EXCHANGE)
     except FileNotFoundError as error:
         raise Overtaken(name) from error
-    out = _held(folder, temporary)
-    if out != expected:
-        _put_back(folder, temporary, name, out, data)
+    if not done:
+        if content(folder, name) != old:
+            raise Overtaken(name)
+        os.rename(temporary, name, src_dir_fd=work, dst_dir_fd=folder)
+        return False
+    if content(work, temporary) != old:
+        _swap_back(work, temporary, folder, name, ours)
         raise Overtaken(name)
     return True
 
 
-def _put_back(folder: int, temporary: str, name: str, theirs: bytes | None, ours: bytes) -> None:
-    """Exchange until what comes out is what we had put in: whatever else comes out is newer than what went in.
+def _swap_back(work: int, temporary: str, folder: int, name: str, ours: _State) -> None:
+    """Exchange until what comes out is what we last put in, unchanged: anything else is newer than what went in.
 
     A name that is gone was taken away by the other program, which is about to make it anew: ours to give back only as
     long as it is free."""
-    inside: bytes | None = ours
+    inside = ours
     for _ in range(_SWAPS):
+        theirs = _state(work, temporary)
         try:
-            _renamed(folder, temporary, name, _EXCHANGE)
+            renamed(work, temporary, folder, name, EXCHANGE)
         except FileNotFoundError:
-            with contextlib.suppress(FileExistsError):
-                _renamed(folder, temporary, name, _NO_REPLACE)
+            with contextlib.suppress(Overtaken):
+                added(work, temporary, folder, name)
                 return
             continue
-        out = _held(folder, temporary)
-        if out == inside:
+        if _state(work, temporary) == inside:
             return
-        inside, theirs = theirs, out
+        inside = theirs
 
 
-def _held(folder: int, name: str) -> bytes | None:
+def _state(folder: int, name: str) -> _State:
+    """Which file it is, and what it holds."""
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False).st_ino, content(folder, name)
+    except OSError:
+        return 0, None
+
+
+def content(folder: int, name: str) -> bytes | None:
     """What a regular file holds; None for anything else, and for nothing."""
     try:
         with open_regular(name, folder) as file:
@@ -126,14 +155,16 @@ def _held(folder: int, name: str) -> bytes | None:
         return None
 
 
-def _renamed(folder: int, name: str, target: str, flag: int) -> bool:
-    """Whether the system did it in one step; False where it cannot."""
+def renamed(source: int, name: str, folder: int, target: str, flag: int) -> bool:
+    """Rename between two open folders with a flag of the system; False where it cannot do that in one step."""
+    if sys.platform != "linux":
+        return False
     import ctypes
 
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if call is None:
         return False
-    if call(folder, os.fsencode(name), folder, os.fsencode(target), flag) == 0:
+    if call(source, os.fsencode(name), folder, os.fsencode(target), flag) == 0:
         return True
     code = ctypes.get_errno()
     if code in _CANNOT:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
+from ..safety.exchange import Overtaken
 from ..safety.redact import Redactor
 from ..store.skills import SkillStore
 from ..types.errors import HermesError, NotFound, StoreUnwritable
@@ -22,7 +23,6 @@ from .library import Held, Library, is_name
 from .problem import SkillProblem
 from .rules import Refused, categorised, patched, support_path
 from .skill import MAIN, Author, Change, Files, Origin, Shelf
-from .swap import Overtaken
 from .writing import Writing
 
 _BY_HAND = Author(origin=Origin.USER)
@@ -35,9 +35,7 @@ class Editing:
 
     `expect` is the version that the caller read: agents must give it, people may leave it out."""
 
-    def __init__(
-        self, library: Library, store: SkillStore, *, guard: bool, redactor: Redactor | None = None
-    ) -> None:
+    def __init__(self, library: Library, store: SkillStore, *, guard: bool, redactor: Redactor | None = None) -> None:
         self._library = library
         self._store = store
         self._writing = Writing(library, store, redactor or Redactor(), guard=guard)

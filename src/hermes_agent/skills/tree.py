@@ -19,10 +19,11 @@ from pathlib import Path
 
 import msgspec
 
+from ..safety.exchange import EXCHANGE, Overtaken, added, content, renamed, swapped
 from ..safety.paths import digest_of
 from ..types.base import Value
 from .skill import MAIN, Files
-from .swap import EXCHANGE, Overtaken, added, content, mode_of, opened, read, removed, renamed, swapped, sync, write
+from .swap import mode_of, opened, read, removed, sync, write
 
 ARCHIVE = ".archive"
 WORK = ".work"

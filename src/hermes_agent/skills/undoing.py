@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..safety.exchange import Overtaken
 from ..store.skills import SkillStats, SkillStore, Version
 from ..types.base import Value
 from ..types.errors import NotFound
@@ -9,7 +10,6 @@ from .folder import version_of
 from .library import Held, Library
 from .rules import Refused
 from .skill import Author, Change, Files, Origin, Shelf
-from .swap import Overtaken
 from .writing import Writing
 
 ARCHIVING = frozenset(("delete",))

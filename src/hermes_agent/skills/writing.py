@@ -9,16 +9,16 @@ import asyncio
 
 import msgspec
 
+from ..safety.exchange import Overtaken
 from ..safety.redact import Redactor
 from ..store.skills import SkillStats, SkillStore, Version
 from .folder import version_of
 from .history import described, place_of
 from .library import Held, Library
 from .rules import Refused, checked
-from .screening import secret_lines
+from .screening import fresh_secret
 from .shelf import judged
 from .skill import MAIN, Author, Change, Files, Origin, Shelf, Skill
-from .swap import Overtaken
 
 
 class Writing:
@@ -152,17 +152,12 @@ class Writing:
         """A skill is sent to the model, and may be published: an agent writes no key into it. What a person wrote there
         before stays theirs."""
         for path, data in after.items():
-            old = before.get(path, b"")
-            if data == old:
-                continue
-            known, lines = set(old.splitlines()), data.splitlines()
-            fresh = [line for line in secret_lines(data, self._redactor) if lines[line - 1] not in known]
-            if fresh:
+            if line := fresh_secret(before.get(path, b""), data, self._redactor):
                 raise Refused(
                     "secret",
-                    f"{path}, line {fresh[0]}, holds what looks like a key or password; write down where it is kept, or"
-                    " make it a parameter",
-                    f"{path}, line {fresh[0]}: a secret",
+                    f"{path}, line {line}, holds what looks like a key or password; write down where it is kept, or make"
+                    " it a parameter",
+                    f"{path}, line {line}: a secret",
                 )
 
 

@@ -27,8 +27,8 @@ _ADD = (
     " ON CONFLICT (subject, first, second, third) DO UPDATE SET value = counts.value + excluded.value"
 )
 _OPEN_TOOLS = (
-    f"SELECT {_TOOL}, t.status, COUNT(*), SUM(t.duration_ms) / 1000 FROM runs r JOIN tool_calls t ON t.run_id = r.id"
-    " WHERE r.status = 'open' AND t.result_seq > 0 GROUP BY 1, 2"
+    f"SELECT {_TOOL}, t.status, COUNT(*), SUM(t.duration_ms) / 1000 FROM runs r CROSS JOIN tool_calls t"
+    " WHERE r.status = 'open' AND t.run_id = r.id AND t.result_seq > 0 GROUP BY 1, 2"
 )
 
 Sums = dict[str, dict[tuple[str, str], float]]

@@ -9,6 +9,7 @@ from ..types.base import Value
 from ..types.budget import Amount, Scope
 from .database import Connection
 
+# A CROSS JOIN keeps SQLite, which knows no sizes, from beginning with the larger table.
 _ABANDONED = "r.status = 'open' AND r.lease_until < ?"
 _MOST_OPEN = 500
 
@@ -47,8 +48,8 @@ def standing(connection: Connection) -> Standing:
         under_way=number("SELECT COUNT(*) FROM runs WHERE status = 'open'"),
         abandoned=number(f"SELECT COUNT(*) FROM runs r WHERE {_ABANDONED}", now),
         in_doubt=number(
-            f"SELECT COUNT(*) FROM runs r JOIN tool_calls t ON t.run_id = r.id WHERE {_ABANDONED}"
-            " AND t.effect = 'once' AND t.result_seq = 0",
+            f"SELECT COUNT(*) FROM runs r CROSS JOIN tool_calls t WHERE {_ABANDONED}"
+            " AND t.run_id = r.id AND t.effect = 'once' AND t.result_seq = 0",
             now,
         ),
         waiting=int(waiting),

@@ -30,9 +30,9 @@ _INVENTORY = Stage(
     writes="output",
     ways={
         "inventory_units": "List the services of a host that has units under etc/system.",
-        "inventory_scripts": "List the services of a host that has start scripts under etc/init.d.",
-        "inventory_runs": "List the services of a host that supervises them under etc/service.",
-        "inventory_table": "List the services of a host that has them in etc/inittab.",
+        "inventory_scripts": "List the services of a host that has units, or start scripts under etc/init.d.",
+        "inventory_runs": "List the services of a host that has units, start scripts, or supervises etc/service.",
+        "inventory_any": "List the services of a host that has units, scripts, supervision or etc/inittab.",
     },
 )
 _APPLY = Stage(
@@ -47,8 +47,8 @@ _APPLY = Stage(
     paths=("host", "inventory"),
     ways={
         "apply_settings": "Change a setting of a service.",
-        "apply_sizes": "Report the sizes of the logs of all services.",
-        "apply_modes": "Set the permissions of the configurations of all services.",
+        "apply_sizes": "Change a setting of a service, or report the sizes of the logs of all services.",
+        "apply_modes": "Change a setting, report sizes of logs, or set the permissions of all configurations.",
     },
 )
 

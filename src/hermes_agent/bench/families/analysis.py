@@ -43,9 +43,9 @@ _LOAD = Stage(
     writes="output",
     ways={
         "load_comma": "Load measurements with fields between commas.",
-        "load_tabbed": "Load measurements with fields between tabs.",
-        "load_records": "Load measurements with a JSON object on each line.",
-        "load_columns": "Load measurements whose fields stand in columns of fixed width.",
+        "load_delimited": "Load measurements with fields between commas or tabs.",
+        "load_records": "Load measurements with fields between commas or tabs, or a JSON object on each line.",
+        "load_any": "Load measurements with fields between commas or tabs, in columns, or JSON on each line.",
     },
 )
 _ANSWER = Stage(
@@ -57,7 +57,10 @@ _ANSWER = Stage(
     },
     paths=("table", "output"),
     writes="output",
-    ways={"answer_sum": "Add up all units of a table.", "answer_groups": "Add up the units of each site of a table."},
+    ways={
+        "answer_sum": "Add up all units of a table.",
+        "answer_groups": "Add up all units of a table, or those of each site.",
+    },
 )
 
 

@@ -51,7 +51,7 @@ _TESTS = Stage(
     writes="output",
     ways={
         "tests_root": "Run the tests of a repository that has them beside its module.",
-        "tests_src": "Run the tests of a repository that has them in tests and its module in src.",
+        "tests_src": "Run the tests of a repository that has them beside its module, or in tests and src.",
         "tests_search": "Run the tests of a repository, wherever they and the module are.",
     },
 )
@@ -64,9 +64,9 @@ _REPAIR = Stage(
     paths=("failures",),
     ways={
         "repair_bounds": "Repair ranges and places that are one off, until the tests pass.",
-        "repair_operators": "Repair operators that should be another one, until the tests pass.",
-        "repair_names": "Repair misspelt names and missing imports, until the tests pass.",
-        "repair_types": "Repair values that are joined without being converted, until the tests pass.",
+        "repair_operators": "Repair places that are one off or wrong operators, until the tests pass.",
+        "repair_names": "Repair places, operators, misspelt names or missing imports, until the tests pass.",
+        "repair_any": "Repair places, operators, names, imports or missing conversions, until the tests pass.",
     },
 )
 

@@ -30,9 +30,9 @@ _COLLECT = Stage(
     writes="output",
     ways={
         "collect_json": "Collect the figures of a report from JSON.",
-        "collect_flat": "Collect the figures of a report from lines of name,value.",
-        "collect_sections": "Collect the figures of a report from an INI file.",
-        "collect_tree": "Collect the figures of a report from XML.",
+        "collect_flat": "Collect the figures of a report from JSON or lines of name,value.",
+        "collect_sections": "Collect the figures of a report from JSON, lines of name,value or an INI file.",
+        "collect_any": "Collect the figures of a report from JSON, lines of name,value, an INI file or XML.",
     },
 )
 _FILL = Stage(
@@ -46,8 +46,8 @@ _FILL = Stage(
     writes="output",
     ways={
         "fill_dollar": "Fill a template whose placeholders are ${name}.",
-        "fill_percent": "Fill a template whose placeholders are %(name)s.",
-        "fill_braces": "Fill a template whose placeholders are {{name}}.",
+        "fill_classic": "Fill a template whose placeholders are ${name} or %(name)s.",
+        "fill_any": "Fill a template whose placeholders are ${name}, %(name)s or {{name}}.",
     },
 )
 

@@ -27,8 +27,8 @@ _FETCH = Stage(
     ways={
         "fetch_page": "Bring a page of the local site.",
         "fetch_signed": "Bring a page of the local site that wants visitors to come in through the front page.",
-        "fetch_pages": "Bring a page of the local site that has several parts.",
-        "fetch_feed": "Bring the feed of a page of the local site that a script builds.",
+        "fetch_pages": "Bring a page of the local site with all its parts, coming in through the front page.",
+        "fetch_any": "Bring a page of the local site with all its parts, or its feed where a script builds it.",
     },
     network=True,
 )
@@ -43,8 +43,8 @@ _FACTS = Stage(
     writes="output",
     ways={
         "facts_list": "Take the facts about a town from a page that lists them.",
-        "facts_table": "Take the facts about a town from a page with a table.",
-        "facts_prose": "Take the facts about a town from a page with sentences.",
+        "facts_table": "Take the facts about a town from a page with a list or a table.",
+        "facts_any": "Take the facts about a town from a page with a list, a table or sentences.",
     },
 )
 

@@ -61,7 +61,10 @@ def _sentences(town: str, facts: Facts) -> tuple[str, ...]:
 
 def page(seed: int, target: str, cookie: str) -> Page:
     """What the site answers to a request."""
-    address = urlsplit(target)
+    try:
+        address = urlsplit(target)
+    except ValueError:
+        return Page(status=404, text="there is no such page")
     section, _, rest = unquote(address.path).strip("/").partition("/")
     town, _, feed = rest.partition("/")
     if section not in SECTIONS or feed not in ("", "feed") or (rest and town not in TOWNS):

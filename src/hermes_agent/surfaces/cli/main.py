@@ -29,6 +29,7 @@ COMMANDS = {
     "logs": "What happened, from the log file; filter and follow.",
     "config": "Show and change settings.",
     "doctor": "Check the installation and say what to do.",
+    "bench": "Watch it learn: case studies with exact answers.",
     "demo": "Watch a run survive kill -9, without key or network.",
     "completion": "Print the completion script for a shell.",
 }

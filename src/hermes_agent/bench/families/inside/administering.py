@@ -6,6 +6,7 @@ folder of the workspace.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import sys
@@ -39,22 +40,22 @@ def _each(paths: list[Path], name: Callable[[Path], str], what: str) -> Services
     return {name(path): _files(path.read_text("utf-8")) for path in sorted(paths)}
 
 
-def inventory_units(host: Path) -> Services:
+def of_units(host: Path) -> Services:
     """Services that are units."""
     return _each(list(host.glob("etc/system/*.service")), lambda path: path.stem, "units")
 
 
-def inventory_scripts(host: Path) -> Services:
+def of_scripts(host: Path) -> Services:
     """Services that have start scripts."""
     return _each(list(host.glob("etc/init.d/*")), lambda path: path.name, "start scripts")
 
 
-def inventory_runs(host: Path) -> Services:
+def of_runs(host: Path) -> Services:
     """Services that are supervised."""
     return _each(list(host.glob("etc/service/*/run")), lambda path: path.parent.name, "supervised services")
 
 
-def inventory_table(host: Path) -> Services:
+def of_table(host: Path) -> Services:
     """Services that stand in a table."""
     table = host / "etc" / "inittab"
     if not table.is_file():
@@ -63,10 +64,8 @@ def inventory_table(host: Path) -> Services:
     return {fields[0]: _files(fields[-1]) for fields in lines}
 
 
-def apply_settings(host: Path, services: Services, asked: dict[str, Any]) -> str:
+def settings(host: Path, services: Services, asked: dict[str, Any]) -> str:
     """Change one setting of one service."""
-    if asked["job"] != "config":
-        raise Refused("unsupported", f"this way changes settings; {asked['job'][:40]!r} is another job")
     key, sign, value = asked["detail"].partition("=")
     path = host / services[asked["service"]]["config"]
     text, changed = re.subn(
@@ -78,31 +77,47 @@ def apply_settings(host: Path, services: Services, asked: dict[str, Any]) -> str
     return f"{key} is set"
 
 
-def apply_sizes(host: Path, services: Services, asked: dict[str, Any]) -> str:
+def sizes(host: Path, services: Services, asked: dict[str, Any]) -> str:
     """Report how large the logs are."""
-    if asked["job"] != "usage":
-        raise Refused("unsupported", f"this way reports sizes; {asked['job'][:40]!r} is another job")
-    sizes = {name: (host / files["log"]).stat().st_size for name, files in services.items()}
-    Path(asked["detail"]).write_text(json.dumps(sizes), "utf-8")
-    return f"{len(sizes)} sizes are in {asked['detail']}"
+    found = {name: (host / files["log"]).stat().st_size for name, files in services.items()}
+    Path(asked["detail"]).write_text(json.dumps(found), "utf-8")
+    return f"{len(found)} sizes are in {asked['detail']}"
 
 
-def apply_modes(host: Path, services: Services, asked: dict[str, Any]) -> str:
+def modes(host: Path, services: Services, asked: dict[str, Any]) -> str:
     """Set the permissions of all configurations."""
-    if asked["job"] != "permissions":
-        raise Refused("unsupported", f"this way sets permissions; {asked['job'][:40]!r} is another job")
     for files in services.values():
         (host / files["config"]).chmod(int(asked["detail"], 8))
     return f"{len(services)} configurations have the mode {asked['detail']}"
 
 
-INVENTORY = {
-    "inventory_units": inventory_units,
-    "inventory_scripts": inventory_scripts,
-    "inventory_runs": inventory_runs,
-    "inventory_table": inventory_table,
+_LOOKS = (of_units, of_scripts, of_runs, of_table)
+INVENTORY = {"inventory_units": 1, "inventory_scripts": 2, "inventory_runs": 3, "inventory_any": 4}
+"""In how many places a way looks."""
+_JOBS = {"config": settings, "usage": sizes, "permissions": modes}
+APPLY = {
+    "apply_settings": ("config",),
+    "apply_sizes": ("config", "usage"),
+    "apply_modes": ("config", "usage", "permissions"),
 }
-APPLY = {"apply_settings": apply_settings, "apply_sizes": apply_sizes, "apply_modes": apply_modes}
+"""Which jobs a way can do."""
+
+
+def inventory(way: str, host: Path) -> Services:
+    """The services of a host, from the first place that has some."""
+    *earlier, last = _LOOKS[: INVENTORY[way]]
+    for look in earlier:
+        with contextlib.suppress(Refused):
+            return look(host)
+    return last(host)
+
+
+def applied(host: Path, services: Services, asked: dict[str, Any]) -> str:
+    """A job done."""
+    able = APPLY[asked["way"]]
+    if asked["job"] not in able:
+        raise Refused("unsupported", f"this way can do {', '.join(able)}, not {asked['job'][:40]!r}")
+    return _JOBS[asked["job"]](host, services, asked)
 
 
 def run(asked: dict[str, Any]) -> dict[str, Any]:
@@ -110,11 +125,11 @@ def run(asked: dict[str, Any]) -> dict[str, Any]:
     try:
         host = Path(asked["host"])
         if asked["way"] in INVENTORY:
-            services = INVENTORY[asked["way"]](host)
+            services = inventory(asked["way"], host)
             Path(asked["output"]).write_text(json.dumps(services), "utf-8")
             return {"text": f"wrote {asked['output']}: {', '.join(services)}"}
         services = json.loads(Path(asked["inventory"]).read_text("utf-8"))
-        return {"text": APPLY[asked["way"]](host, services, asked)}
+        return {"text": applied(host, services, asked)}
     except Refused as error:
         return {"error": error.error, "text": str(error)}
     except (OSError, UnicodeDecodeError) as error:

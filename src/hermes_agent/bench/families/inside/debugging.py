@@ -18,15 +18,17 @@ from typing import Any
 _MODULES = ("bisect", "collections", "itertools", "math", "statistics", "string")
 _UNDEFINED = re.compile(r"name '(\w+)' is not defined")
 _IMPORTED = re.compile(r"^from (\w+) import ", re.MULTILINE)
-_SWAPS: tuple[tuple[type[ast.AST], type[ast.AST]], ...] = (
-    (ast.Lt, ast.Gt),
-    (ast.Gt, ast.Lt),
-    (ast.LtE, ast.GtE),
-    (ast.GtE, ast.LtE),
-    (ast.Add, ast.Sub),
-    (ast.Sub, ast.Add),
-    (ast.Mult, ast.Add),
-)
+_COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.Gt, ast.LtE),
+    ast.Gt: (ast.Lt, ast.GtE),
+    ast.LtE: (ast.GtE, ast.Lt),
+    ast.GtE: (ast.LtE, ast.Gt),
+}
+_COMPUTED: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
+    ast.Add: (ast.Sub, ast.Mult),
+    ast.Sub: (ast.Add,),
+    ast.Mult: (ast.Add,),
+}
 
 
 class Refused(Exception):
@@ -54,8 +56,9 @@ def tests_root(root: Path) -> tuple[Path, Path]:
 
 
 def tests_src(root: Path) -> tuple[Path, Path]:
-    """Tests in `tests`, the module in `src`."""
-    return _places(sorted(root.glob("tests/test_*.py")), root / "src")
+    """Tests beside the module, or in `tests` with the module in `src`."""
+    found = sorted(root.glob("tests/test_*.py"))
+    return _places(found, root / "src") if found else tests_root(root)
 
 
 def tests_search(root: Path) -> tuple[Path, Path]:
@@ -84,7 +87,7 @@ def failure_of(source: str, module: str, tests: str) -> BaseException | None:
     return None
 
 
-def repair_bounds(source: str, failure: str) -> Iterator[str]:
+def of_bounds(source: str, failure: str) -> Iterator[str]:
     """Ranges that end one too late, and places one behind the end."""
     for found in re.finditer(r"range\((.+?) \+ 1\)", source):
         yield source[: found.start()] + f"range({found[1]})" + source[found.end() :]
@@ -92,23 +95,25 @@ def repair_bounds(source: str, failure: str) -> Iterator[str]:
         yield source[: found.start()] + f"{found[1]}[len({found[2]}) - 1]" + source[found.end() :]
 
 
-def repair_operators(source: str, failure: str) -> Iterator[str]:
+def of_operators(source: str, failure: str) -> Iterator[str]:
     """Operators that should be another one."""
-    for place in range(len(list(ast.walk(ast.parse(source))))):
-        tree = ast.parse(source)
-        node = list(ast.walk(tree))[place]
-        for old, new in _SWAPS:
-            if isinstance(node, ast.Compare) and isinstance(node.ops[0], old):
-                node.ops[0] = new()  # type: ignore[call-overload]
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            first = node.ops[0]
+            for compared in _COMPARED.get(type(first), ()):
+                node.ops[0] = compared()
                 yield ast.unparse(tree)
-                break
-            if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, old):
-                node.op = new()  # type: ignore[assignment]
+            node.ops[0] = first
+        elif isinstance(node, ast.BinOp | ast.AugAssign):
+            right = node.op
+            for computed in _COMPUTED.get(type(right), ()):
+                node.op = computed()
                 yield ast.unparse(tree)
-                break
+            node.op = right
 
 
-def repair_names(source: str, failure: str) -> Iterator[str]:
+def of_names(source: str, failure: str) -> Iterator[str]:
     """Names that are misspelt, or modules that are not imported."""
     found = _UNDEFINED.search(failure)
     if found is None:
@@ -121,18 +126,19 @@ def repair_names(source: str, failure: str) -> Iterator[str]:
         yield re.sub(rf"\b{found[1]}\b", name, source)
 
 
-def repair_types(source: str, failure: str) -> Iterator[str]:
+def of_types(source: str, failure: str) -> Iterator[str]:
     """Values that must be text, or numbers, where they are joined."""
-    for place in range(len(list(ast.walk(ast.parse(source))))):
-        for side in ("left", "right"):
-            for wanted in ("str", "int"):
-                tree = ast.parse(source)
-                node = list(ast.walk(tree))[place]
-                if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
-                    continue
-                call = ast.Call(func=ast.Name(id=wanted), args=[getattr(node, side)], keywords=[])
-                setattr(node, side, call)
-                yield ast.unparse(tree)
+    tree = ast.parse(source)
+    joined = [node for node in ast.walk(tree) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)]
+    for node in joined:
+        left, right = node.left, node.right
+        for wanted in ("str", "int"):
+            node.left = ast.Call(func=ast.Name(id=wanted), args=[left], keywords=[])
+            yield ast.unparse(tree)
+            node.left = left
+            node.right = ast.Call(func=ast.Name(id=wanted), args=[right], keywords=[])
+            yield ast.unparse(tree)
+            node.right = right
 
 
 TESTS: dict[str, Callable[[Path], tuple[Path, Path]]] = {
@@ -140,12 +146,9 @@ TESTS: dict[str, Callable[[Path], tuple[Path, Path]]] = {
     "tests_src": tests_src,
     "tests_search": tests_search,
 }
-REPAIR: dict[str, Callable[[str, str], Iterator[str]]] = {
-    "repair_bounds": repair_bounds,
-    "repair_operators": repair_operators,
-    "repair_names": repair_names,
-    "repair_types": repair_types,
-}
+_REPAIRS: tuple[Callable[[str, str], Iterator[str]], ...] = (of_bounds, of_operators, of_names, of_types)
+REPAIR = {"repair_bounds": 1, "repair_operators": 2, "repair_names": 3, "repair_any": 4}
+"""How many kinds of repairs a way tries."""
 
 
 def _tested(asked: dict[str, Any]) -> str:
@@ -160,11 +163,12 @@ def _repaired(asked: dict[str, Any]) -> str:
     found = json.loads(Path(asked["failures"]).read_text("utf-8"))
     module, tests = Path(found["module"]), Path(found["tests"]).read_text("utf-8")
     source = module.read_text("utf-8")
-    for candidate in REPAIR[asked["way"]](source, found["failure"]):
-        if failure_of(candidate, module.stem, tests) is None:
-            module.write_text(candidate, "utf-8")
-            return f"{module} is repaired: its tests pass"
-    raise Refused("no_repair", f"no repair of this kind makes the tests of {module} pass")
+    for repair in _REPAIRS[: REPAIR[asked["way"]]]:
+        for candidate in repair(source, found["failure"]):
+            if failure_of(candidate, module.stem, tests) is None:
+                module.write_text(candidate, "utf-8")
+                return f"{module} is repaired: its tests pass"
+    raise Refused("no_repair", f"no repair of these kinds makes the tests of {module} pass")
 
 
 def run(asked: dict[str, Any]) -> dict[str, Any]:

@@ -6,20 +6,20 @@ Runs as a program of its own in the sandbox: one JSON object on standard input, 
 from __future__ import annotations
 
 import configparser
+import contextlib
 import csv
 import io
 import json
 import re
-import string
 import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 Fields = dict[str, str]
+_DOLLAR = re.compile(r"\$\{(\w+)\}")
 _BRACES = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _PERCENT = re.compile(r"%\((\w+)\)s")
-_LEFT_OVER = re.compile(r"\{\{|%\(\w|\$\{?[a-z]")
 
 
 class Refused(Exception):
@@ -30,7 +30,7 @@ class Refused(Exception):
         self.error = error
 
 
-def collect_json(text: str) -> Fields:
+def from_json(text: str) -> Fields:
     """An object of figures."""
     try:
         found = json.loads(text)
@@ -41,17 +41,15 @@ def collect_json(text: str) -> Fields:
     return {str(name): str(value) for name, value in found.items()}
 
 
-def collect_flat(text: str) -> Fields:
+def from_lines(text: str) -> Fields:
     """Lines of name,value under a header."""
     rows = list(csv.reader(io.StringIO(text, newline="")))
-    if not rows or rows[0] != ["name", "value"]:
-        raise Refused("parse", "the first line is not name,value")
-    if any(len(row) != 2 for row in rows):
-        raise Refused("parse", "a line does not have two fields")
+    if not rows or rows[0] != ["name", "value"] or any(len(row) != 2 for row in rows):
+        raise Refused("parse", "it does not have lines of name,value")
     return {row[0]: row[1] for row in rows[1:]}
 
 
-def collect_sections(text: str) -> Fields:
+def from_sections(text: str) -> Fields:
     """Sections with name = value."""
     parser = configparser.ConfigParser(interpolation=None)
     try:
@@ -61,7 +59,7 @@ def collect_sections(text: str) -> Fields:
     return {name: value for section in parser.sections() for name, value in parser.items(section)}
 
 
-def collect_tree(text: str) -> Fields:
+def from_tree(text: str) -> Fields:
     """Elements with a name and a value."""
     if re.search(r"<!(DOCTYPE|ENTITY)", text, re.IGNORECASE):
         raise Refused("parse", "it declares entities")
@@ -72,43 +70,35 @@ def collect_tree(text: str) -> Fields:
     return {str(one.get("name")): str(one.get("value")) for one in root.iter("figure")}
 
 
-def fill_dollar(template: str, fields: Fields) -> str:
-    """$name and ${name}."""
-    try:
-        return string.Template(template).substitute(fields)
-    except (KeyError, ValueError) as error:
-        raise Refused("template", f"a placeholder has no figure: {error}") from error
-
-
-def fill_percent(template: str, fields: Fields) -> str:
-    """%(name)s."""
-    try:
-        return _PERCENT.sub(lambda found: fields[found[1]], template)
-    except KeyError as error:
-        raise Refused("template", f"a placeholder has no figure: {error}") from error
-
-
-def fill_braces(template: str, fields: Fields) -> str:
-    """{{name}}."""
-    try:
-        return _BRACES.sub(lambda found: fields[found[1]], template)
-    except KeyError as error:
-        raise Refused("template", f"a placeholder has no figure: {error}") from error
-
-
-COLLECT = {
-    "collect_json": collect_json,
-    "collect_flat": collect_flat,
-    "collect_sections": collect_sections,
-    "collect_tree": collect_tree,
+_READERS = (from_json, from_lines, from_sections, from_tree)
+COLLECT = {"collect_json": 1, "collect_flat": 2, "collect_sections": 3, "collect_any": 4}
+"""How many of the readers a way has."""
+FILL = {
+    "fill_dollar": (_DOLLAR,),
+    "fill_classic": (_DOLLAR, _PERCENT),
+    "fill_any": (_DOLLAR, _PERCENT, _BRACES),
 }
-FILL = {"fill_dollar": fill_dollar, "fill_percent": fill_percent, "fill_braces": fill_braces}
+"""Which placeholders a way knows."""
+
+
+def collected(way: str, text: str) -> Fields:
+    """The figures, as the first reader that understands them has them."""
+    *earlier, last = _READERS[: COLLECT[way]]
+    for reader in earlier:
+        with contextlib.suppress(Refused):
+            return reader(text)
+    return last(text)
 
 
 def filled(way: str, template: str, fields: Fields) -> str:
     """The report. A template whose placeholders are still there afterwards was not understood."""
-    report = FILL[way](template, fields)
-    if _LEFT_OVER.search(report):
+    report = template
+    try:
+        for pattern in FILL[way]:
+            report = pattern.sub(lambda found: fields[found[1]], report)
+    except KeyError as error:
+        raise Refused("template", f"a placeholder has no figure: {error}") from error
+    if any(pattern.search(report) for pattern in (_DOLLAR, _PERCENT, _BRACES)):
         raise Refused("template", "placeholders are left that this way does not know")
     return report
 
@@ -117,10 +107,10 @@ def run(asked: dict[str, Any]) -> dict[str, Any]:
     """One request: collect or fill, and write."""
     try:
         if asked["way"] in COLLECT:
-            fields = COLLECT[asked["way"]](Path(asked["data"]).read_text("utf-8"))
+            fields = collected(asked["way"], Path(asked["data"]).read_text("utf-8"))
             written = json.dumps(fields, ensure_ascii=False, indent=1)
         else:
-            fields = collect_json(Path(asked["figures"]).read_text("utf-8"))
+            fields = from_json(Path(asked["figures"]).read_text("utf-8"))
             written = filled(asked["way"], Path(asked["template"]).read_text("utf-8"), fields)
     except Refused as error:
         return {"error": error.error, "text": str(error)}

@@ -74,32 +74,35 @@ def fetch_signed(service: str, site: str, topic: str) -> str:
 
 
 def fetch_pages(service: str, site: str, topic: str) -> str:
-    """All parts of a page."""
-    text, _ = _got(service, f"/{site}/{topic}")
+    """All parts of a page, with the cookie that the front page gives."""
+    _, cookie = _got(service, f"/{site}/")
+    text, _ = _got(service, f"/{site}/{topic}", cookie)
     part = _PART.search(text)
     last = min(int(part[2]), _MOST_PARTS) if part else 1
-    more = [_got(service, f"/{site}/{topic}?part={number}")[0] for number in range(2, last + 1)]
+    more = [_got(service, f"/{site}/{topic}?part={number}", cookie)[0] for number in range(2, last + 1)]
     whole = [_PART.sub("", one) for one in (text, *more)]
     return _whole("\n".join(whole))
 
 
-def fetch_feed(service: str, site: str, topic: str) -> str:
-    """What the feed of a page says."""
+def fetch_any(service: str, site: str, topic: str) -> str:
+    """All parts of a page, or what its feed says where the page is empty."""
+    try:
+        return fetch_pages(service, site, topic)
+    except Refused as error:
+        if error.error != "empty_page":
+            raise
     return unescape(_got(service, f"/{site}/{topic}/feed")[0])
 
 
-def facts_list(text: str) -> dict[str, str]:
-    """Facts in a list of terms."""
+def _listed(text: str) -> dict[str, str]:
     return {name.lower(): value for name, value in _LISTED.findall(text)}
 
 
-def facts_table(text: str) -> dict[str, str]:
-    """Facts in a table."""
+def _in_rows(text: str) -> dict[str, str]:
     return {name.lower(): value for name, value in _ROWS.findall(text)}
 
 
-def facts_prose(text: str) -> dict[str, str]:
-    """Facts in sentences."""
+def _said(text: str) -> dict[str, str]:
     plain = _TAGS.sub("", text)
     return {name: found[1] for name, pattern in _SAID.items() if (found := pattern.search(plain))}
 
@@ -108,14 +111,15 @@ FETCH = {
     "fetch_page": fetch_page,
     "fetch_signed": fetch_signed,
     "fetch_pages": fetch_pages,
-    "fetch_feed": fetch_feed,
+    "fetch_any": fetch_any,
 }
-FACTS = {"facts_list": facts_list, "facts_table": facts_table, "facts_prose": facts_prose}
+FACTS = {"facts_list": (_listed,), "facts_table": (_listed, _in_rows), "facts_any": (_listed, _in_rows, _said)}
+"""How a way reads pages: facts in a list of terms, in a table, in sentences."""
 
 
 def taken(way: str, text: str) -> dict[str, Any]:
     """The facts of a page. All of them must be there."""
-    found = FACTS[way](text)
+    found = {name: value for read in FACTS[way] for name, value in read(text).items()}
     if missing := [name for name in NAMES if name not in found]:
         raise Refused("parse", f"the page does not say {missing[0]} in a way that is read here")
     return {"population": int(found["population"]), "founded": int(found["founded"]), "mayor": found["mayor"].strip()}
