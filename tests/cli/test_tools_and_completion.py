@@ -99,6 +99,7 @@ def test_help_lists_every_command_and_every_command_has_help(hermes: Hermes, eve
         "logs",
         "config",
         "doctor",
+        "bench",
         "demo",
         "completion",
     ]

@@ -9,7 +9,8 @@ from pathlib import Path
 from tests.cli.command import Hermes
 from tests.dashboard.served import Served, learning_home, need_chromium, real_run
 
-VIEWS = ("live", "learning", "heuristics", "skills", "replay", "sessions", "cost", "health")
+VIEWS = ("learning", "heuristics", "skills", "replay")
+"""Those that show nothing of the machine they were drawn on."""
 
 
 def main(folder: Path) -> None:
@@ -24,7 +25,7 @@ def main(folder: Path) -> None:
         served = Served(hermes)
         browser = driver.chromium.launch(executable_path=need_chromium(), args=["--no-sandbox"])
         shots = [(name, "light", 1280) for name in VIEWS] + [("learning", "dark", 1280), ("heuristics", "dark", 390)]
-        shots += [("learning", "light", 390), ("live", "dark", 390)]
+        shots += [("learning", "light", 390)]
         for name, scheme, width in shots:
             page = browser.new_page(
                 color_scheme="dark" if scheme == "dark" else "light", viewport={"width": width, "height": 900}
@@ -35,8 +36,6 @@ def main(folder: Path) -> None:
             if name == "replay":
                 page.click("[data-do=replay]")
                 page.wait_for_selector("[data-state=done]")
-            if name == "live":
-                page.click("details summary")
             if name == "learning":
                 page.locator("[data-drawn]").nth(9).wait_for()
             page.wait_for_timeout(500)

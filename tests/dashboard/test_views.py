@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
+import msgspec
 import pytest
 
 from hermes_agent.store.dashboard_views import (
@@ -43,12 +44,12 @@ def test_a_day_of_all_of_one_family_and_without_runs(store: Store) -> None:
         return [day_of(connection, START, *place) for place in places] + [day_of(connection, START + DAY, "", "")]
 
     every, one, nobody, next_day = store.database.read_now(unit)
-    assert one == DayPoint(
+    assert one is not None and msgspec.structs.replace(one, entropy=round(one.entropy, 4)) == DayPoint(
         day=START,
         runs=4,
         judged=4,
         successes=3,
-        entropy=pytest.approx(0.811278, abs=1e-6),
+        entropy=0.8113,
         plan_variance=0.5,
         with_errors=0,
         recovered=0,
@@ -91,7 +92,7 @@ def test_choices_and_pages_are_bounded(store: Store) -> None:
 
 async def _run(store: Store, title: str, agent: str = "hermes") -> tuple[str, str]:
     session = await store.sessions.create(agent=agent, surface="test", workspace="/w", title=title)
-    await store.inbox.add(session.id, f"do {title}", InboxMode.QUEUE, {})
+    await store.inbox.put(session.id, f"do {title}", InboxMode.QUEUE)
     run = await store.runs.begin(session.id, "nobody", "scripted:x")
     assert run is not None
     return session.id, run.id

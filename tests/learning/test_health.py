@@ -270,3 +270,29 @@ def test_a_skill_that_vanished_or_broke_is_said(world: World) -> None:
         assert await world.health.check_due(0.0, 60.0) == []
 
     asyncio.run(scenario())
+
+
+@pytest.mark.req("L10")
+def test_the_schedule_tries_what_is_used_and_neglected_and_nothing_else(world: World) -> None:
+    async def scenario() -> None:
+        now = world.clock.now
+        figures: dict[str, dict[str, object]] = {
+            "used": {"usage_count": 3},
+            "pinned": {"pinned": True, "checked_at": now - 8 * DAY},
+            "unused": {},
+            "off": {"usage_count": 3, "enabled": False},
+            "tried": {"usage_count": 3, "checked_at": now - 6 * DAY},
+        }
+        for name, columns in figures.items():
+            world.write(name, "exit 3")
+            await world.store.mark((await world.held(name)).stats.id, **columns)
+        reports = await world.health.check_used(7, 600.0)
+        assert [(report.name, report.broke) for report in reports] == [("pinned", True), ("used", True)]
+        assert await world.health.check_used(7, 600.0) == []
+        made = (await world.stats("used")).created_at
+        world.write("young", "exit 3")
+        await world.store.mark((await world.held("young")).stats.id, usage_count=1)
+        world.clock.now = made + 6 * DAY
+        assert await world.health.check_used(7, 600.0) == [], "it is not a week old"
+
+    asyncio.run(scenario())

@@ -74,6 +74,8 @@ def test_secrets_are_taken_out_wherever_they_stand(tmp_path: Path) -> None:
     LogFile(path).note("notice", text=f"called with {KEY}", more={"deep": [f"x{KEY}", f" {KEY}"]})
     known = LogFile(path, redactor=Redactor(["hunter2hunter2"]))
     known.note("notice", reason='said "hunter2hunter2"\nagain')
+    known.note("notice", reason=f"\n{KEY}")
+    assert lines(path)[2]["reason"] == "\n[redacted:api-key]"
     assert KEY not in path.read_text().replace(f"x{KEY}", "") and "hunter2" not in path.read_text()
     assert lines(path)[0]["text"] == "called with [redacted:api-key]"
     assert lines(path)[1]["reason"] == 'said "[redacted:secret]"\nagain'

@@ -181,3 +181,27 @@ def test_a_reviewer_is_told_of_a_failing_skill_and_its_rewrite_begins_anew(local
             True,
         )
         assert stats.usage_count == 12
+
+
+@pytest.mark.req("L4", "L12")
+def test_a_use_counts_for_the_skill_of_the_shelf_it_was_read_from(store: Store) -> None:
+    home = made(store, USER)
+    workspace = store.home / "work"
+    folder = workspace / ".hermes/skills" / JARS.name
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(markdown(JARS.name, body="1. The project's own way."))
+
+    async def main() -> tuple[int, int]:
+        session = await store.sessions.create(agent="a", surface="cli", workspace=str(workspace), title="")
+        held = await home.library.get(JARS.name, str(workspace))
+        await home.library.record_use(held, run_id="run1", session_id=session.id, how="viewed")
+        refining = Refining(store, home.library, home.editing, home.settings)
+        seen = msgspec.structs.replace(used(1, record("look")), session_id=session.id, request="Sort them.")
+        await refining.learned(seen)
+        await refining.learned(msgspec.structs.replace(used(2), session_id=session.id, request="/Sorting_jars now"))
+        own = await home.library.get(JARS.name)
+        project = await home.library.get(JARS.name, str(workspace))
+        assert own.stats.id != project.stats.id
+        return own.stats.usage_count, project.stats.usage_count
+
+    assert asyncio.run(main()) == (0, 2)

@@ -379,3 +379,29 @@ def test_a_review_killed_with_its_process_is_closed_told_and_undone_by_the_next(
         assert it.skills() == {}
         it.run("go on", session=session)
         assert [one.request for one in model.of(REVIEW)] == [request_of("skills")]
+
+
+@pytest.mark.req("L10")
+def test_a_skill_that_is_used_is_tried_on_schedule_behind_a_run_and_told_when_it_broke(local_rig: Rig) -> None:
+    with learner(local_rig, Thinking(steps(1)), review={"mode": "off"}) as it:
+        broken = markdown("sorting-jars").replace(
+            "---\n1.", "metadata:\n  tests:\n    - name: sorts\n      run: exit 3\n---\n1.", 1
+        )
+        made = it.agent.wait(it.knowledge.editing.create("sorting-jars", broken, USER))
+        assert made.ok, made
+        stats = it.agent.wait(it.knowledge.library.get("sorting-jars")).stats
+        it.run("work")
+        assert it.works() == [], "it is neither used nor old"
+    with learner(local_rig, Thinking(steps(1)), review={"mode": "off"}) as it:
+        it.agent.wait(it.store.skills.mark(stats.id, usage_count=1, checked_at=stats.created_at - 8 * 86_400))
+        it.run("work")
+        line = (
+            "the skill sorting-jars no longer works: test 'sorts': ended with 3 instead of 0; "
+            "`hermes skills test sorting-jars` tries it again"
+        )
+        assert plain(it.works()) == [("health", "done", line, "")]
+        assert it.agent.wait(it.growth.news()) == [line]
+        stats = it.agent.wait(it.knowledge.library.get("sorting-jars")).stats
+        assert (stats.health_status, stats.needs_rewrite) == ("deprecated", True)
+        it.run("work")
+        assert len(it.works()) == 1

@@ -16,6 +16,7 @@ from hermes_agent.skills.skill import MAIN, Circumstances, Conditions, Skill, Sl
 from hermes_agent.store.open import Store, open_store
 from hermes_agent.store.skills import SkillStore
 from hermes_agent.types.advice import SessionView, Told
+from hermes_agent.types.tools import Label
 
 ALWAYS = Conditions()
 GUIDANCE = f"{READING}\n{WRITING}"
@@ -57,23 +58,25 @@ class Shelf:
         sections = asyncio.run(source.sections(view(request)))
         return "".join(section.text for section in sections)
 
-    def told(self, request: str, expand: Callable[[Held, str], Awaitable[str]] | None = None) -> list[Told]:
+    def told(
+        self, request: str, expand: Callable[[Held, str], Awaitable[str]] | None = None, workspace: str = ""
+    ) -> list[Told]:
         """What is said behind a request."""
 
         async def as_it_is(held: Held, text: str) -> str:
             return text
 
         source = Invocation(self.library(), lambda _: self.circumstances, expand or as_it_is)
-        return list(asyncio.run(source.told(view(request))))
+        return list(asyncio.run(source.told(view(request, workspace))))
 
     def version(self, name: str) -> str:
         """The version of a skill as the library knows it."""
         return asyncio.run(self.library().get(name)).version
 
 
-def view(request: str) -> SessionView:
+def view(request: str, workspace: str = "") -> SessionView:
     """A session that begins with this request."""
-    return SessionView(session_id="s", workspace="", surface="cli", model="m", request=request)
+    return SessionView(session_id="s", workspace=workspace, surface="cli", model="m", request=request)
 
 
 def plain(name: str, description: str = "Do it.", conditions: Conditions = ALWAYS) -> Skill:
@@ -267,3 +270,16 @@ def test_a_changed_skill_is_in_the_next_index(shelf: Shelf) -> None:
     assert shelf.index().endswith("- weather: Old.")
     shelf.put(plain("weather", "New."))
     assert shelf.index().endswith("- weather: New.")
+
+
+@pytest.mark.req("A5", "A12")
+def test_an_invoked_skill_of_a_project_is_a_strangers_text(shelf: Shelf) -> None:
+    folder = shelf.home / "work/.hermes/skills/weather"
+    folder.mkdir(parents=True)
+    (folder / MAIN).write_text(render_skill(plain("weather")))
+    shelf.put(plain("climate"))
+    workspace = str(shelf.home / "work")
+    (told,) = shelf.told("/weather", workspace=workspace)
+    assert (told.labels, told.origin) == (frozenset((Label.UNTRUSTED,)), str(folder))
+    (own,) = shelf.told("/climate", workspace=workspace)
+    assert (own.labels, own.origin) == (frozenset(), "")

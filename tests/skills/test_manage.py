@@ -391,8 +391,9 @@ def test_a_batch_is_undone_as_a_whole(place: Place) -> None:
             (True, "made"),
         ]
         assert {path: data for path, data in tree(place.skills).items() if not path.startswith(".archive")} == before
-        (again,) = {(change.ok, change.error) for change in await editing.undo("batch2")}
-        assert again == (False, "changed")
+        again = await editing.undo("batch2")
+        assert {change.ok for change in again} == {True}, "an undo that did not get to its end is given again"
+        assert {path: data for path, data in tree(place.skills).items() if not path.startswith(".archive")} == before
         assert [(change.ok, change.error) for change in await editing.undo("nothing")] == [(False, "not_found")]
 
     asyncio.run(scenario())
@@ -499,5 +500,24 @@ def test_a_home_that_cannot_be_written_says_so(place: Place, tmp_path: Path) -> 
         assert (answer.ok, answer.error) == (False, "unwritable")
         put(place.bundled, "shipped")
         assert [held.name for held in await place.library.all()] == ["shipped"]
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.req("S11")
+@pytest.mark.parametrize(
+    "text", [f"Call it with sk-ant-api03-{'Ab3dEf6hIj9k' * 7}Xy-AA.", "password = hunter2-and-so-on"]
+)
+def test_an_agent_writes_no_secret_into_a_skill_and_a_person_may(place: Place, text: str) -> None:
+    async def scenario() -> None:
+        refused = await place.editing.create("a", markdown("a", text), AGENT)
+        assert (refused.ok, refused.error, refused.problems) == (False, "secret", ("SKILL.md, line 6: a secret",))
+        assert not (place.skills / "a").exists()
+        assert (await place.editing.create("a", markdown("a", text), PERSON)).ok
+        version = await place.version("a")
+        more = await place.editing.patch("a", text, f"{text}\nThen look.", AGENT, expect=version)
+        assert more.ok, "what a person wrote there is no reason to refuse a change of something else"
+        file = await place.editing.write_file("a", "references/b.md", text, AGENT, more.version)
+        assert (file.ok, file.error) == (False, "secret")
 
     asyncio.run(scenario())

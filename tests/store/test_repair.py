@@ -22,6 +22,8 @@ TABLES = {
     "background_work": 0,
     "budgets": 0,
     "cells": 0,
+    "counted": 4,
+    "counts": 0,
     "decisions": 0,
     "events": EVENTS,
     "families": 0,

@@ -17,6 +17,7 @@ from ..types.errors import UsageError
 
 KEPT = 3
 _LONGEST = 1 << 20
+_LOOKS = 100
 _SPAN = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(s|m|min|h|d|w)\Z")
 _LENGTHS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 _FAILED_KINDS = ("_failed", "_lost", "_damaged")
@@ -149,12 +150,15 @@ class Reader:
 
     def more(self) -> Iterator[Entry]:
         """What passes and was not read yet."""
-        if self._file is None:
-            self._next()
-        while self._file is not None:
-            yield from self._rest()
-            if not self._next():
+        while True:
+            if self._file is not None:
+                yield from self._rest()
+            following = self._following()
+            if following is None:
                 return
+            if self._file is not None:
+                yield from self._rest()
+            self._turn_to(*following)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -191,34 +195,54 @@ class Reader:
             self._told.add(self._name)
             self._broken(self._name)
 
-    def _next(self) -> bool:
-        """Open the file that follows the one that was read to its end; False when there is none yet."""
-        files = log_files(self._path)
-        place = 0
-        if self._file is not None:
-            ours = os.fstat(self._file.fileno())
-            for number, name in enumerate(files):
-                found = _stat(name)
-                if found is not None and (found.st_dev, found.st_ino) == (ours.st_dev, ours.st_ino):
-                    if found.st_size < self._file.tell():
-                        self._file.seek(0)
-                        return True
-                    place = number + 1
-        for name in files[place:]:
+    def _following(self) -> tuple[str, BinaryIO] | None:
+        """The file behind the one that is open, or the oldest; None where there is none yet. While somebody moves the
+        files, they are looked at again."""
+        for _ in range(_LOOKS):
+            seen = _places(self._path)
+            name = self._behind(seen)
+            if name is None:
+                if seen == _places(self._path):
+                    return None
+                continue
             try:
                 fresh = name.open("rb")
             except OSError:
                 continue
-            if self._part:
-                self._tell()
-            self.close()
-            self._file, self._part, self._name = fresh, b"", name.name
-            return True
-        return False
-
-
-def _stat(path: Path) -> os.stat_result | None:
-    try:
-        return path.stat()
-    except OSError:
+            if _identity(os.fstat(fresh.fileno())) == seen[name] and seen == _places(self._path):
+                return name.name, fresh
+            fresh.close()
         return None
+
+    def _behind(self, seen: dict[Path, tuple[int, int]]) -> Path | None:
+        names = list(seen)
+        if self._file is None:
+            return names[0] if names else None
+        ours = _identity(os.fstat(self._file.fileno()))
+        place = next((number for number, name in enumerate(names) if seen[name] == ours), -1)
+        if place >= 0 and os.fstat(self._file.fileno()).st_size < self._file.tell():
+            self._file.seek(0)
+            self._part = b""
+            return None
+        return names[place + 1] if place + 1 < len(names) else None
+
+    def _turn_to(self, name: str, fresh: BinaryIO) -> None:
+        if self._part:
+            self._tell()
+        self.close()
+        self._file, self._part, self._name = fresh, b"", name
+
+
+def _places(path: Path) -> dict[Path, tuple[int, int]]:
+    """Which file lies where, oldest first."""
+    found = {}
+    for name in log_files(path):
+        try:
+            found[name] = _identity(name.stat())
+        except OSError:
+            continue
+    return found
+
+
+def _identity(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino

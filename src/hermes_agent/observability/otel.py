@@ -8,6 +8,7 @@ receiver that does not answer holds nothing up and costs at most the spans that 
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -140,11 +141,12 @@ class TraceSink:
         self._follow(run_id, run, event)
 
     def close(self) -> None:
-        """End what is open, send what waits for a moment, and stop."""
+        """End what is open, and give what waits a moment to leave."""
         for run_id in list(self._runs):
             self._drop(run_id)
-        self._provider.force_flush(int(_SECONDS_TO_LEAVE * 1000))
-        self._provider.shutdown()
+        leaving = threading.Thread(target=self._provider.shutdown, name="hermes-traces", daemon=True)
+        leaving.start()
+        leaving.join(_SECONDS_TO_LEAVE)
 
     def _begin(self, run_id: str, event: AnyEvent) -> _Open:
         while len(self._runs) >= _MOST_RUNS:

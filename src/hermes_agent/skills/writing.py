@@ -155,8 +155,8 @@ class Writing:
             if line := fresh_secret(before.get(path, b""), data, self._redactor):
                 raise Refused(
                     "secret",
-                    f"{path}, line {line}, holds what looks like a key or password; write down where it is kept, or make"
-                    " it a parameter",
+                    f"{path}, line {line}, holds what looks like a key or password; write down where it is kept, or"
+                    " make it a parameter",
                     f"{path}, line {line}: a secret",
                 )
 

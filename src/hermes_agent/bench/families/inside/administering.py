@@ -134,7 +134,7 @@ def run(asked: dict[str, Any]) -> dict[str, Any]:
         return {"error": error.error, "text": str(error)}
     except (OSError, UnicodeDecodeError) as error:
         return {"error": "not_found", "text": f"it cannot be reached: {error}"}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return {"error": "value", "text": f"the inventory or the detail is wrong: {error!r}"}
 
 

@@ -179,7 +179,7 @@ def run(asked: dict[str, Any]) -> dict[str, Any]:
         return {"error": error.error, "text": str(error)}
     except (OSError, UnicodeDecodeError) as error:
         return {"error": "not_found", "text": f"it cannot be read: {error}"}
-    except (ValueError, KeyError, TypeError, SyntaxError) as error:
+    except (ValueError, KeyError, TypeError, SyntaxError, RecursionError) as error:
         return {"error": "value", "text": f"that cannot be repaired: {error!r}"}
 
 

@@ -56,6 +56,8 @@ def from_sections(text: str) -> Fields:
         parser.read_string(text)
     except configparser.Error as error:
         raise Refused("parse", f"it has no sections: {error}") from error
+    if not parser.sections():
+        raise Refused("parse", "it has no sections")
     return {name: value for section in parser.sections() for name, value in parser.items(section)}
 
 
