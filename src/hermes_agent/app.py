@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -53,6 +54,8 @@ from .types.tools import Blobs, Person, Processes, WebAccess, Workshop
 
 if TYPE_CHECKING:
     from .learning.advisor import LearnedAdvisor
+    from .observability.otel import TraceSink
+    from .runtime.figures import Figures
     from .runtime.growth import Growth
     from .runtime.knowledge import Knowledge
     from .tools.workshop.workshop import SelfWritten
@@ -91,9 +94,10 @@ class App:
         self.registry = Registry(builtin_tools() if parts.builtin_tools else ())
         self.policy = Policy(settings.permissions, confined=lambda: self.sandbox.confines)
         self.redactor = Redactor(environment.secrets)
-        self.log = LogFile(environment.home / "logs" / "hermes.log")
+        self.log = LogFile(environment.home / "logs" / "hermes.log", redactor=self.redactor)
         self.log.note("store_opened", database=store.database.backend.name, notices=list(store.notices))
-        self.sinks = Fanout([self.log, *parts.sinks])
+        self.traces = self._traces()
+        self.sinks = Fanout([self.log, *([self.traces] if self.traces else []), *parts.sinks])
         self.sandbox: Sandbox = choose(settings.sandbox, environment.passed_on, [environment.home])
         self._tools_folder = environment.home / "tools"
         if parts.builtin_tools and self._tools_folder.is_dir():
@@ -106,6 +110,14 @@ class App:
         self.background = Background(self._failed_behind)
         self.engine = InlineEngine(store, self.harness_for, parts.agent, self._heartbeat)
         self.engine.after = self._after
+
+    def _traces(self) -> TraceSink | None:
+        """Where spans of runs go, if somebody collects them."""
+        if not self.settings.observability.otel_endpoint:
+            return None
+        from .observability.otel import sink_for
+
+        return sink_for(self.settings.observability, self.redactor, self.parts.agent)
 
     @cached_property
     def written(self) -> SelfWritten:
@@ -126,6 +138,13 @@ class App:
 
     def _tool_names(self) -> frozenset[str]:
         return frozenset(spec.name for spec in self.registry.specs())
+
+    @cached_property
+    def figures(self) -> Figures:
+        """What is exported about this agent, for whoever scrapes it."""
+        from .runtime.figures import Figures
+
+        return Figures(self.store, self.settings.budgets, lambda name: facts_for(name, self.environment.home))
 
     @cached_property
     def growth(self) -> Growth | None:
@@ -329,6 +348,8 @@ class App:
             await harness.close()
         if self.knowledge is not None:
             await self.knowledge.close()
+        if self.traces is not None:
+            await asyncio.to_thread(self.traces.close)
         self.store.close()
 
 

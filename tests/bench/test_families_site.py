@@ -8,6 +8,7 @@ import pytest
 from hermes_agent.bench.catalog import world_of
 from hermes_agent.bench.families.inside import researching
 from hermes_agent.bench.families.site import SECTIONS, TOWNS, SiteThread, facts_of, page
+from hermes_agent.bench.families.world import FamilyWorld
 from hermes_agent.types.errors import UsageError
 
 
@@ -78,10 +79,11 @@ def test_a_way_says_what_is_in_its_way() -> None:
 
 def test_the_site_must_be_started() -> None:
     world = world_of("research", 5)
+    assert isinstance(world, FamilyWorld)
     tool = next(tool for tool in world.tools() if tool.spec.name == "fetch_page")
     assert tool.spec.parameters["required"] == ["site", "topic", "output"]
     with pytest.raises(UsageError, match="not running"):
-        world._around()  # type: ignore[attr-defined]
+        world.surroundings()
     world.start()
     world.start()
     world.stop()

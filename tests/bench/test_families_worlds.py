@@ -69,7 +69,7 @@ def done(made: FamilyWorld, way: Way) -> dict[str, Any]:
         subprocess.run([sys.executable, "-I", "-S", "-c", way.arguments["code"]], check=True, capture_output=True)
         return {"text": ""}
     answer: dict[str, Any] = PROGRAMS[made.family.name].run(
-        {**way.arguments, **made._around(), "way": way.tool}  # what the tool adds
+        {**way.arguments, **made.surroundings(), "way": way.tool}  # what the tool adds
     )
     return answer
 

@@ -96,6 +96,7 @@ def test_help_lists_every_command_and_every_command_has_help(hermes: Hermes, eve
         "tools",
         "model",
         "usage",
+        "dashboard",
         "logs",
         "config",
         "doctor",

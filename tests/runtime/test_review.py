@@ -383,7 +383,7 @@ def test_a_review_killed_with_its_process_is_closed_told_and_undone_by_the_next(
 
 @pytest.mark.req("L10")
 def test_a_skill_that_is_used_is_tried_on_schedule_behind_a_run_and_told_when_it_broke(local_rig: Rig) -> None:
-    with learner(local_rig, Thinking(steps(1)), review={"mode": "off"}) as it:
+    with learner(local_rig, Thinking(steps(1)), review={"mode": "off"}, sandbox={"kind": "auto"}) as it:
         broken = markdown("sorting-jars").replace(
             "---\n1.", "metadata:\n  tests:\n    - name: sorts\n      run: exit 3\n---\n1.", 1
         )
@@ -392,7 +392,7 @@ def test_a_skill_that_is_used_is_tried_on_schedule_behind_a_run_and_told_when_it
         stats = it.agent.wait(it.knowledge.library.get("sorting-jars")).stats
         it.run("work")
         assert it.works() == [], "it is neither used nor old"
-    with learner(local_rig, Thinking(steps(1)), review={"mode": "off"}) as it:
+    with learner(local_rig, Thinking(steps(1)), review={"mode": "off"}, sandbox={"kind": "auto"}) as it:
         it.agent.wait(it.store.skills.mark(stats.id, usage_count=1, checked_at=stats.created_at - 8 * 86_400))
         it.run("work")
         line = (

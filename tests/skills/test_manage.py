@@ -506,7 +506,8 @@ def test_a_home_that_cannot_be_written_says_so(place: Place, tmp_path: Path) -> 
 
 @pytest.mark.req("S11")
 @pytest.mark.parametrize(
-    "text", [f"Call it with sk-ant-api03-{'Ab3dEf6hIj9k' * 7}Xy-AA.", "password = hunter2-and-so-on"]
+    "text",
+    [f"Call it with sk-ant-api03-{'Ab3dEf6hIj9k' * 7}Xy-AA.", "export TOKEN=ghp_abcdefghijklmnopqrstuvwxyz0123456789"],
 )
 def test_an_agent_writes_no_secret_into_a_skill_and_a_person_may(place: Place, text: str) -> None:
     async def scenario() -> None:

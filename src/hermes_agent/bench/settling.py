@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import zlib
 from collections.abc import Sequence
 
@@ -14,66 +15,62 @@ from ..learning.standing import telling_seed
 from ..store.database import Connection
 from ..store.heuristics import Heuristic, Kind, Stage, active_set
 from .records import done
-from .study import Study, World
+from .shuffled import Reservoir
+from .study import Arm, Study, World
 
 MOST_PAIRS = 30
-_EVERY = 5
-_A_TIME = 12
+_EVERY = 10
+_A_TIME = 6
 _JUDGED_BY_TASKS = (Kind.SKILL, Kind.WORKFLOW)
 
 
 class Settling:
-    """Looks after each few tasks whether something on probation can be settled. Counts what that took."""
+    """Looks after each few tasks whether something on probation can be settled. A task is done again once for each
+    heuristic: doing it twice would count the same luck twice."""
 
     def __init__(self, agent: Agent, world: World, study: Study) -> None:
         self._agent = agent
         self._world = world
         self._study = study
-        self._evidence: dict[str, tuple[PairEvidence, int]] = {}
+        self._evidence: dict[str, PairEvidence] = {}
+        self._tried: dict[str, set[int]] = {}
+        self._mixed = Reservoir(random.Random(f"pairs:{study.seed}")) if study.arm is Arm.SHUFFLED else None
 
     def after(self, number: int) -> None:
         """A task was done."""
         if (number + 1) % _EVERY == 0:
             for heuristic in self._agent.wait(self._waiting()):
-                self._settle(heuristic, number)
+                self._settle(heuristic)
 
     async def _waiting(self) -> Sequence[Heuristic]:
         known = await self._agent.app.store.heuristics.all(stages=(Stage.PROBATION,))
         return [one for one in known if one.kind in _JUDGED_BY_TASKS]
 
-    def _settle(self, heuristic: Heuristic, number: int) -> None:
-        evidence, tried = self._evidence.get(heuristic.id, (PairEvidence(), 0))
-        if tried >= MOST_PAIRS:
-            return
-        arms = self._agent.wait(self._arms(heuristic))
-        for task in self._earlier(heuristic, number, tried):
-            having, lacking = (self._again(heuristic, task, version) for version in (arms.having, arms.lacking))
-            tried += 1
+    def _settle(self, heuristic: Heuristic) -> None:
+        evidence = self._evidence.get(heuristic.id, PairEvidence())
+        tried = self._tried.setdefault(heuristic.id, set())
+        fresh = [number for number in self._agent.wait(self._told_in(heuristic)) if number not in tried]
+        arms = self._agent.wait(self._arms(heuristic)) if fresh else None
+        for number in fresh[: min(_A_TIME, MOST_PAIRS - len(tried))]:
+            if arms is None or max(evidence.e_helps(), evidence.e_harms()) >= ACT:
+                break
+            having, lacking = (self._again(heuristic, number, version) for version in (arms.having, arms.lacking))
+            tried.add(number)
             if having != lacking:
                 evidence = evidence.seen(won=having)
-            if max(evidence.e_helps(), evidence.e_harms()) >= ACT or tried >= MOST_PAIRS:
-                break
-        self._evidence[heuristic.id] = (evidence, tried)
+        self._evidence[heuristic.id] = evidence
         control = Control(self._agent.app.store.database, self._agent.app.settings.learning)
         self._agent.wait(control.settle(heuristic.id, evidence))
 
-    def _earlier(self, heuristic: Heuristic, number: int, tried: int) -> list[int]:
-        """Tasks of the heuristic's family, oldest first, each once in a while."""
-        places = self._agent.wait(self._runs_of(heuristic.family))
-        past = [place for place in range(number + 1) if place in places]
-        return [past[(tried + step) % len(past)] for step in range(min(_A_TIME, len(past)))] if past else []
-
-    async def _runs_of(self, family: str) -> set[int]:
-        """The numbers of the tasks that were taken for a family."""
+    async def _told_in(self, heuristic: Heuristic) -> list[int]:
+        """The numbers of the tasks in which the coin of a heuristic was flipped."""
 
         def unit(connection: Connection) -> list[str]:
-            return [row[0] for row in connection.run("SELECT run_id FROM lessons WHERE family = ?", (family,))]
+            sql = "SELECT run_id FROM lessons WHERE family = ? AND payload LIKE ?"
+            return [row[0] for row in connection.run(sql, (heuristic.family, f'%"{heuristic.id}"%'))]
 
         runs = set(await self._agent.app.store.database.read(unit))
-        return {place for place, run in self._agent_runs().items() if run in runs}
-
-    def _agent_runs(self) -> dict[int, str]:
-        return {record.number: record.run_id for record in done(self._study)}
+        return [record.number for record in done(self._study) if record.run_id in runs]
 
     async def _arms(self, heuristic: Heuristic) -> Arms:
         database = self._agent.app.store.database
@@ -104,4 +101,5 @@ class Settling:
 
         session = agent.wait(agent.app.session("", title="pair", surface=REPLAYED, workspace=agent.workspace))
         request = world.request(task, self._study.policy)
-        return bool(agent.run(request, session=session.id, options=options, check=check).success)
+        success = bool(agent.run(request, session=session.id, options=options, check=check).success)
+        return bool(self._mixed.exchange(success)) if self._mixed is not None else success

@@ -66,7 +66,8 @@ def recommended(known: Sequence[Heuristic], offers: Sequence[Offer]) -> list[Heu
     the reason why it came before the others."""
     usable = {offer.name: offer for offer in offers}
     others = [heuristic for heuristic in known if heuristic.kind is not Kind.SKILL]
-    skills = [heuristic for heuristic in known if heuristic.kind is Kind.SKILL and heuristic.subject in usable]
+    fitting = {name for name, offer in usable.items() if offer.similarity >= FITTING}
+    skills = [heuristic for heuristic in known if heuristic.kind is Kind.SKILL and heuristic.subject in fitting]
     skills.sort(key=lambda heuristic: _rank(heuristic, usable), reverse=True)
     chosen, passed = skills[:_RECOMMENDED], skills[_RECOMMENDED:]
     return [*others, *(_reasoned(heuristic, usable, [*chosen, *passed]) for heuristic in chosen)]
@@ -76,7 +77,8 @@ def _rank(heuristic: Heuristic, usable: Mapping[str, Offer]) -> tuple[bool, floa
     """What tasks have shown comes first, then likeness; an untried skill counts as one without effect."""
     effect = heuristic.evidence.get("effect")
     shown = float(effect) if isinstance(effect, int | float) else 0.0
-    proven = heuristic.stage is Stage.TRUSTED and bool(heuristic.evidence.get("tasks"))
+    shown_by = heuristic.evidence.get("tasks") or heuristic.evidence.get("pairs_won")
+    proven = heuristic.stage is Stage.TRUSTED and bool(shown_by)
     return proven, shown + usable[heuristic.subject].similarity, heuristic.id
 
 

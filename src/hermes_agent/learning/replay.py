@@ -129,9 +129,12 @@ def shared(items: Iterable[AdviceItem]) -> list[AdviceItem]:
 
 def applies(heuristic: Heuristic, run: Logged) -> bool:
     """Whether a heuristic would have been asked in a run. Most are told at the start, to every run of their family on
-    their model; those about failures wait for such a failure. What a retry mended is not named, so it counts as one."""
+    their model; those about failures wait for such a failure, and a skill for a request that it fits. What a retry
+    mended is not named, so it counts as one."""
     if heuristic.model != run.model or heuristic.family not in (run.family, EVERY_FAMILY):
         return False
+    if heuristic.kind is Kind.SKILL:
+        return any(item.id == heuristic.id for item in run.items)
     if heuristic.kind not in _AFTER_FAILURE:
         return True
     error = heuristic.subject.partition(":")[2]

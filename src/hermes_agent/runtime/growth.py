@@ -206,7 +206,9 @@ class Growth:
 
         known = self._knowledge
         curator = Curator(known.library, known.editing, self._store, self._settings.skills, self._clock)
-        await curator.apply(await curator.plan())
+        applied = await curator.apply(await curator.plan())
+        for name in dict.fromkeys(change.name for change in applied.changes if change.action != "delete"):
+            await self._trust(name)
 
     async def _extract(self, ended: Ended, told: Conversation, trace: Trace) -> bool:
         """Make a skill of a run that is worth it; whether there is one more. A run that an agent's skill led through

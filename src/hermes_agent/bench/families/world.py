@@ -59,7 +59,9 @@ class FamilyWorld:
 
     def tools(self) -> list[Tool]:
         """The tools of the world, to be registered with an agent beside its own."""
-        return [tool for stage in self.family.stages for tool in stage_tools(self.family.name, stage, self._around)]
+        return [
+            tool for stage in self.family.stages for tool in stage_tools(self.family.name, stage, self.surroundings)
+        ]
 
     def settings(self) -> Mapping[str, Any]:
         """The product is used as it is installed."""
@@ -102,7 +104,7 @@ class FamilyWorld:
         why = self.family.problem(task, workspace)
         return Verdict(ok=not why, why=why)
 
-    def _around(self) -> Mapping[str, str]:
+    def surroundings(self) -> Mapping[str, str]:
         """What programs are told beside their arguments."""
         odds = {name: str(value) for name, value in self.parameters.odds.items()}
         if self.family.serve is None:

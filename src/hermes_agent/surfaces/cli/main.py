@@ -26,6 +26,7 @@ COMMANDS = {
     "tools": "Which tools the agent has.",
     "model": "Which models there are, which one answers, and how good it is.",
     "usage": "What the models were asked, and what it cost.",
+    "dashboard": "The page: live runs, learning, cost, health.",
     "logs": "What happened, from the log file; filter and follow.",
     "config": "Show and change settings.",
     "doctor": "Check the installation and say what to do.",

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
-from ...learning.figures import learning_figures
 from ...observability.metrics import Metric, MetricType, Sample, render
-from ...store.database import Connection, Database
 
 FRESH_SECONDS = 5.0
 _PATIENCE = 0.01
-Figures = Callable[[Connection], Sequence[Metric]]
+Collect = Callable[[], Awaitable[Sequence[Metric]]]
 
 
 class Scrape:
@@ -24,14 +22,12 @@ class Scrape:
 
     def __init__(
         self,
-        database: Database,
+        collect: Collect,
         listeners: Callable[[], int],
-        figures: Sequence[Figures] = (learning_figures,),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._database = database
+        self._collect = collect
         self._listeners = listeners
-        self._figures = tuple(figures)
         self._clock = clock
         self._page = ""
         self._made = 0.0
@@ -59,10 +55,7 @@ class Scrape:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _make(self) -> None:
-        def unit(connection: Connection) -> str:
-            return render([metric for part in self._figures for metric in part(connection)])
-
-        self._page = await self._database.read(unit)
+        self._page = render(await self._collect())
         self._made = self._clock()
 
 

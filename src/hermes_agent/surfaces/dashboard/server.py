@@ -52,7 +52,7 @@ class Dashboard:
         self._access = access
         self._aside = Database(app.store.database.backend)
         self.live = Live(app.store.database)
-        self.scrape = Scrape(self._aside, lambda: self.live.listeners)
+        self.scrape = Scrape(app.figures.collect, lambda: self.live.listeners)
         self._learning = LearningPage(app.store.database, self._aside)
         self._replay = ReplayPage(app, self._aside, self.live.tell)
         self._files = {str(path.relative_to(STATIC)): path for path in STATIC.rglob("*") if path.suffix in _TYPES}

@@ -21,7 +21,7 @@ _HEAD = ("iterations", "success", "seconds", "of them tools", "skill reuse", "sk
 @click.option("--seeds", type=click.IntRange(1, 100), default=5, show_default=True, help="How many histories per arm.")
 @click.option("--first-seed", type=click.IntRange(0, 2**31), default=3000, show_default=True, help="The first of them.")
 @click.option("--iterations", type=click.IntRange(1, 1000), default=100, show_default=True, help="Tasks per history.")
-@click.option("--workers", type=click.IntRange(1, 64), default=None, help="Histories at a time; one for each core.")
+@click.option("--workers", type=click.IntRange(1, 64), default=None, help="Histories at a time; four for each core.")
 @click.option("--plot", type=click.Path(path_type=Path), default=None, help="Where the picture goes (.svg or .png).")
 @click.option("--fresh", is_flag=True, help="Begin anew instead of going on with what is on record.")
 @json_option

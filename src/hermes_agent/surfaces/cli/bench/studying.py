@@ -20,6 +20,8 @@ from ....types.base import Value
 from ....types.errors import MissingExtra, StoreUnwritable, UsageError
 from ..console import Console
 
+_TOGETHER = 4
+"""Histories for each core: their tools mostly wait."""
 arms_option = click.option(
     "--arms", default="off,on,shuffled", show_default=True, metavar="ARMS", help="Which arms, parted by commas."
 )
@@ -46,7 +48,7 @@ class Wanted(Value, frozen=True, kw_only=True):
             arms=_arms(given["arms"]),
             seeds=tuple(range(first, first + count)),
             iterations=given["iterations"],
-            workers=given["workers"] or os.cpu_count() or 1,
+            workers=given["workers"] or _TOGETHER * (os.cpu_count() or 1),
             fresh=given["fresh"],
         )
 

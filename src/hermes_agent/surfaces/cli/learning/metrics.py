@@ -7,7 +7,6 @@ import sys
 
 import click
 
-from ....learning.figures import learning_figures
 from ....observability.metrics import render
 from ..console import Console, print_json
 from ..opening import opened
@@ -17,11 +16,12 @@ from ..options import json_option
 @click.command(short_help="The figures as Prometheus reads them.")
 @json_option
 def command(as_json: bool) -> None:
-    """Print every figure of learning once, for node_exporter's textfile collector; docs/observability.md says how."""
+    """Print every figure once, those of learning and of all other work, for node_exporter's textfile collector;
+    docs/observability.md says how."""
 
     async def work() -> None:
         async with opened(Console()) as app:
-            metrics = await app.store.database.read(learning_figures)
+            metrics = await app.figures.collect()
         if as_json:
             print_json(metrics)
             return
