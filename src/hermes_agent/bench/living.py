@@ -7,6 +7,7 @@ which a case study can and a user's machine rarely can: its workspaces begin ane
 
 from __future__ import annotations
 
+import random
 import shutil
 import zlib
 from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ from ..types.errors import UsageError
 from ..types.trace import CallStatus, Trace
 from .records import append, done, rewrite
 from .settling import Settling
-from .shuffled import Shuffled, ShuffledMemory
+from .shuffled import Reservoir, Shuffled, ShuffledMemory
 from .study import Arm, Study, TaskRecord, World, WorldFor
 
 SIMULATED_SECONDS = 0.2
@@ -45,6 +46,8 @@ class Living:
     def __init__(self, study: Study, world_for: WorldFor) -> None:
         self.study = study
         self._world_for = world_for
+        shuffled = study.arm is Arm.SHUFFLED
+        self._mixed = Reservoir(random.Random(f"verdicts:{study.seed}")) if shuffled else None
 
     def live(self, say: Callable[[TaskRecord], None]) -> list[TaskRecord]:
         """Do what is left, and return all of it."""
@@ -75,7 +78,8 @@ class Living:
 
         def check(result: object) -> bool:
             seen["verdict"] = world.verify(task, agent.workspace)
-            return bool(seen["verdict"].ok)
+            told = bool(seen["verdict"].ok)
+            return bool(self._mixed.exchange(told)) if self._mixed is not None else told
 
         request = world.request(task, self.study.policy)
         options = {"seed": zlib.crc32(f"{self.study.seed}:{number}".encode()), "consent": "all"}
