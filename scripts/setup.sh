@@ -58,7 +58,7 @@ pip() { "$venv/bin/python" -m pip -qq --disable-pip-version-check "$@" >&2; }
 with_uv() {
     [ -x "$venv/bin/uv" ] || pip install uv || return 1
     set -- sync --frozen --inexact --quiet --python "$venv/bin/python"
-    if [ "$level" = dev ]; then set -- "$@" --all-extras; else set -- "$@" --no-dev --extra local; fi
+    if [ "$level" = dev ]; then set -- "$@" --all-extras; else set -- "$@" --no-dev --extra local --extra http; fi
     UV_PROJECT_ENVIRONMENT=$venv UV_PYTHON_DOWNLOADS=never "$venv/bin/uv" "$@" >&2
 }
 
@@ -72,7 +72,7 @@ weights() {
 with_pip() {
     say "setup: uv did not succeed; installing with pip, without the versions of uv.lock"
     if [ "$level" = core ]; then
-        pip install -e ".[local]"
+        pip install -e ".[local,http]"
         return
     fi
     "$venv/bin/python" - >"$venv/.setup-requirements" <<'PYTHON'

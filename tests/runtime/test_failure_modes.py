@@ -82,6 +82,9 @@ def test_over_capture_two_skills_for_one_thing_are_merged_at_once_and_can_be_und
         assert (reviewed.kind, curated.kind) == ("review", "curation")
         assert (len(it.skills()), overlaps(it)) == (1, [])
         assert "undo with" in curated.summary
+        (merged,) = it.skills()
+        held = it.agent.wait(it.knowledge.library.get(merged))
+        assert held.stats.validated == held.version, "what was put together is tried like anything else"
 
 
 @pytest.mark.req("S12", "S2")

@@ -218,6 +218,18 @@ def test_hostile_libraries_are_not_taken(tmp_path: Path) -> None:
     assert sorted(one.name for one in team.shelf.iterdir() if not one.name.startswith(".")) == ["fine"]
 
 
+def test_a_broken_proposal_does_not_hide_the_others(tmp_path: Path) -> None:
+    ann, shared = Account(tmp_path, "ann"), tmp_path / "shared"
+    shared.mkdir()
+    team = open_team(str(shared), ann.folder, ann.git, ann.author)
+    broken, whole = (run(team.propose("brew", steps(line))) for line in (TWO, THREE))
+    (shared / ".proposals/brew" / broken.version / "proposal.json").write_text("{")
+    first, second = run(team.proposals())
+    assert (first.id, "cannot be read" in first.note, second) == (broken.id, True, whole)
+    with pytest.raises(ConfigError):
+        run(team.accept(broken.id, own=True))
+
+
 def test_a_rewritten_history_and_a_changed_proposal_are_refused(tmp_path: Path) -> None:
     ann, bob = Account(tmp_path, "ann"), Account(tmp_path, "bob")
     bare = ann.bare("team")

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from ..types.errors import HermesError, UsageError
+from ..types.errors import ConfigError, HermesError, UsageError
+from ..types.text import one_line
 from .format import SkillProblem, read_folder, version_of
 from .git import Git
 from .lockfile import read_json
@@ -73,7 +74,7 @@ class SharedFolder:
 
     async def proposals(self) -> list[Proposal]:
         async with alone(self._shared):
-            found = [_described(path.parent) for path in self._descriptions()]
+            found = [_described_or_why(path.parent) for path in self._descriptions()]
         return sorted(found, key=lambda proposal: (proposal.at, proposal.id))
 
     def _descriptions(self) -> list[Path]:
@@ -129,6 +130,15 @@ class SharedFolder:
 def _described(folder: Path) -> Proposal:
     nothing = Proposal(name=folder.parent.name, version=folder.name, base="", author="", at=0.0)
     return read_json(folder / _DESCRIPTION, Proposal, nothing)
+
+
+def _described_or_why(folder: Path) -> Proposal:
+    """A proposal for the list: one that somebody broke must not hide the others."""
+    try:
+        return _described(folder)
+    except ConfigError as error:
+        name, version = folder.parent.name, folder.name
+        return Proposal(name=name, version=version, base="", author="", note=one_line(str(error), 200), at=0.0)
 
 
 def _files(folder: Path) -> Files:

@@ -16,7 +16,6 @@ from .folder import version_of
 from .history import described, place_of
 from .library import Held, Library
 from .rules import Refused, checked
-from .screening import fresh_secret
 from .shelf import judged
 from .skill import MAIN, Author, Change, Files, Origin, Shelf, Skill
 
@@ -151,6 +150,8 @@ class Writing:
     def _refuse_secrets(self, before: Files, after: Files) -> None:
         """A skill is sent to the model, and may be published: an agent writes no key into it. What a person wrote there
         before stays theirs."""
+        from .screening import fresh_secret
+
         for path, data in after.items():
             if line := fresh_secret(before.get(path, b""), data, self._redactor):
                 raise Refused(

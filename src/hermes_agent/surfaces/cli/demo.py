@@ -1,4 +1,4 @@
-"""`hermes demo`: a run is killed with SIGKILL inside a tool and goes on by itself. No key, no network, no server."""
+"""`hermes demo`: watch it learn, or watch a run survive SIGKILL. No key, no network, no server."""
 
 from __future__ import annotations
 
@@ -31,17 +31,46 @@ _WISH = "write hello to the file hello.txt"
 _PATIENCE = 30.0
 
 
-@click.command(short_help="Watch a run survive kill -9, without key or network.")
+@click.command(short_help="Watch it learn, or survive kill -9, without key or network.")
+@click.option("--crash", is_flag=True, help="Kill a run in the middle instead, and watch it go on by itself.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
-@click.option("--keep", is_flag=True, help="Keep the demonstration's folder and print its path.")
-def command(as_json: bool, keep: bool) -> int:
-    """Run a five-step task with the simulated Apprentice, kill it in the middle, and watch it finish.
-
-    The tools, the database and the kill are real. The policy is simulated: it needs no key and is no language model.
+@click.option("--keep", is_flag=True, help="With --crash: keep the demonstration's folder and print its path.")
+def command(crash: bool, as_json: bool, keep: bool) -> int:
+    """Twenty tasks on bank exports, with learning and without it, side by side; then one exchange with the embedded
+    model. The tools, the sandbox and the database are real. The policy is the Apprentice, a simulated one: it needs no
+    key and is no language model.
     """
+    return _crash(as_json, keep) if crash else _learning(as_json)
+
+
+def _learning(as_json: bool) -> int:
+    from ...config.load import read_environment
+    from .bench.finance import show
+    from .demo_learning import TASKS, Learning
+
+    console, say = Console(), _Saying(quiet=as_json)
+    play = Learning(read_environment().home / "demo", quiet=as_json)
+    say(f"1. The agent does {TASKS} tasks on exports of fictional banks, once with learning and once without.", "bold")
+    say("   Tools, sandbox, database and verdicts are real; the policy is simulated (apprentice), no language model.")
+    found = play.play()
+    if not as_json:
+        show(console, found)
+    say("2. One exchange with the embedded model: a real one, small, without key or network.", "bold")
+    with tempfile.TemporaryDirectory(prefix="hermes-demo-") as folder:
+        exchange = asyncio.run(embedded(Path(folder)))
+    say(f"   {one_line(exchange, 300)}")
+    say(f"picture: {play.picture}")
+    say(f"the page: HERMES_HOME={play.home} hermes dashboard   (then open the address it prints)")
+    say('Next: export OPENAI_API_KEY=…  then  hermes run --model openai:NAME "your task"')
+    if as_json:
+        print_json({"report": found, "picture": str(play.picture), "home": str(play.home), "embedded": exchange})
+    return 0
+
+
+def _crash(as_json: bool, keep: bool) -> int:
     folder = Path(tempfile.mkdtemp(prefix="hermes-demo-"))
     try:
-        facts = asyncio.run(_Demo(folder, Console(), quiet=as_json).play())
+        facts = asyncio.run(_Demo(folder, quiet=as_json).play())
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
@@ -52,15 +81,52 @@ def command(as_json: bool, keep: bool) -> int:
     return 0 if facts["survived"] else 1
 
 
+class _Saying:
+    """Says things on stdout, unless a document is wanted."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._console = Console()
+        self._quiet = quiet
+
+    def __call__(self, text: str, style: str = "") -> None:
+        if not self._quiet:
+            print(self._console.styled(text, style, sys.stdout) if style else text, flush=True)
+
+
+async def embedded(folder: Path) -> str:
+    """One exchange with the embedded model, where it is installed: what it called, or why it could not."""
+    process = started(folder / "home", folder, "run", _WISH, "--model", "local:smollm2", "--json")
+    out, _ = await asyncio.get_running_loop().run_in_executor(None, process.communicate)
+    try:
+        said = msgspec.json.decode(out)
+    except msgspec.MsgspecError:
+        said = {"error": "it gave no report"}
+    if "error" in said:
+        return f"left out: {said['error']} ({said.get('remedy', '')})"
+    calls = "; ".join(f"{call['tool']} {call['input']}: {call['status']}" for call in said["calls"])
+    return f"{_WISH!r} → {calls or 'no call'}; it answered: {said['answer']}"
+
+
+def started(home: Path, directory: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    """The product as a process of its own, with nothing of this environment."""
+    where = ["-C", str(directory)] if arguments[0] == "run" else []
+    return subprocess.Popen(
+        [sys.executable, "-m", "hermes_agent.surfaces.cli.main", *arguments, *where],
+        env={"HERMES_HOME": str(home), "PATH": os.defpath},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+
+
 class _Demo:
     """The play in three acts: start, kill, resume."""
 
-    def __init__(self, folder: Path, console: Console, *, quiet: bool) -> None:
+    def __init__(self, folder: Path, *, quiet: bool) -> None:
         self._home = folder / "home"
         self._shop = folder / "shop"
         self._shop.mkdir(parents=True)
-        self._console = console
-        self._quiet = quiet
+        self._say = _Saying(quiet=quiet)
 
     async def play(self) -> dict[str, Any]:
         """All three acts; returns what was seen."""
@@ -80,26 +146,7 @@ class _Demo:
         out, _ = await asyncio.get_running_loop().run_in_executor(None, resumed.communicate)
         seconds = time.monotonic() - started
         facts = self._told(self._facts(out, orphans, seconds))
-        facts["embedded"] = await self._embedded()
-        self._say('Next: export OPENAI_API_KEY=…  then  hermes run --model openai:NAME "your task"')
         return facts
-
-    async def _embedded(self) -> str:
-        """One exchange with the embedded model, where it is installed: what it called, or why it could not."""
-        self._say("4. One exchange with the embedded model: a real one, small, without key or network.", "bold")
-        process = self._start("run", _WISH, "--model", "local:smollm2", "--json")
-        out, _ = await asyncio.get_running_loop().run_in_executor(None, process.communicate)
-        try:
-            said = msgspec.json.decode(out)
-        except msgspec.MsgspecError:
-            said = {"error": "it gave no report"}
-        if "error" in said:
-            shown = f"left out: {said['error']} ({said.get('remedy', '')})"
-        else:
-            calls = "; ".join(f"{call['tool']} {call['input']}: {call['status']}" for call in said["calls"])
-            shown = f"{_WISH!r} → {calls or 'no call'}; it answered: {said['answer']}"
-        self._say(f"   {one_line(shown, 300)}")
-        return shown
 
     def _facts(self, out: bytes, orphans: list[int], seconds: float) -> dict[str, Any]:
         try:
@@ -129,14 +176,7 @@ class _Demo:
         return facts
 
     def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        directory = ["-C", str(self._shop)] if arguments[0] == "run" else []
-        return subprocess.Popen(
-            [sys.executable, "-m", "hermes_agent.surfaces.cli.main", *arguments, *directory],
-            env={"HERMES_HOME": str(self._home), "PATH": os.defpath},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
+        return started(self._home, self._shop, *arguments)
 
     def _wait_for(self, seen: Any, process: subprocess.Popen[bytes]) -> None:
         deadline = time.monotonic() + _PATIENCE
@@ -155,7 +195,3 @@ class _Demo:
             except OSError:
                 continue
         return found
-
-    def _say(self, text: str, style: str = "") -> None:
-        if not self._quiet:
-            print(self._console.styled(text, style, sys.stdout) if style else text, flush=True)

@@ -31,7 +31,7 @@ COMMANDS = {
     "config": "Show and change settings.",
     "doctor": "Check the installation and say what to do.",
     "bench": "Watch it learn: case studies with exact answers.",
-    "demo": "Watch a run survive kill -9, without key or network.",
+    "demo": "Watch it learn, or survive kill -9, without key or network.",
     "completion": "Print the completion script for a shell.",
 }
 
