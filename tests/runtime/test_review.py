@@ -405,3 +405,26 @@ def test_a_skill_that_is_used_is_tried_on_schedule_behind_a_run_and_told_when_it
         assert (stats.health_status, stats.needs_rewrite) == ("deprecated", True)
         it.run("work")
         assert len(it.works()) == 1
+
+
+@pytest.mark.req("S4")
+def test_an_undo_that_was_cut_off_is_given_again_and_says_what_it_cannot_take_back(local_rig: Rig) -> None:
+    mine = markdown("sorting-jars", body="1. Wipe the shelf.")
+    with learner(local_rig, Thinking()) as it:
+        made = it.agent.wait(it.knowledge.editing.create("sorting-jars", mine, USER))
+        patch = call("skill_manage", action="patch", name="sorting-jars", old="Wipe", new="Dry", version=made.version)
+        note = call("memory", action="add", target="user", text="Wants jars sorted by date.")
+        it.model.change(work=steps(1), review=[calling(patch), calling(note), saying("patched")])
+        it.run("sort the jars")
+        (work,) = it.works()
+        before = it.memory()
+        first = it.agent.wait(it.knowledge.editing.undo(str(work.payload["batch"])))
+        assert [change.ok for change in first] == [True], "the process ended before memory's turn"
+        for version in (it.knowledge.notes.folder / ".history").glob("USER-*.md"):
+            version.unlink()
+        lines = it.agent.wait(it.growth.undo(work.id))
+        assert lines == [
+            "skill sorting-jars: nothing is different",
+            "left as it is: the version before change 1 is not kept any more",
+        ]
+        assert it.skills()["sorting-jars"]["SKILL.md"].decode() == mine and it.memory() == before

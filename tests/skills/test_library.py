@@ -215,3 +215,19 @@ def test_a_library_of_a_home_that_does_not_exist(store: Store, tmp_path: Path) -
         assert await library.all() == [] == await library.everything() and told == []
 
     asyncio.run(scenario())
+
+
+@pytest.mark.req("S11", "L11")
+@pytest.mark.parametrize(
+    ("path", "content", "runs"),
+    [
+        ("assets/run.mjs", "1\n", True),
+        ("assets/Run.PS1", "1\n", True),
+        ("assets/run", "#!/bin/sh\n", True),
+        ("scripts/notes.txt", "1\n", True),
+        ("references/notes.md", "1\n", False),
+    ],
+)
+def test_what_runs_is_told_by_place_name_and_first_bytes(place: Place, path: str, content: str, runs: bool) -> None:
+    put(place.skills, "a", files={path: content})
+    assert asyncio.run(place.library.get("a")).executable is runs

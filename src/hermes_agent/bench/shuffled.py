@@ -71,8 +71,9 @@ class Shuffled:
 
 
 class ShuffledMemory:
-    """A model that works as it always does, but remembers wrongly when it is asked to write a task down: the results in
-    its conversation belong to other calls then."""
+    """A model that works as it always does, but remembers wrongly when it is asked to write a task down: tools and
+    results belong to other calls then, and not to each other. That a tool was called at all betrays that another one
+    had failed before it, so the tools are exchanged as well."""
 
     def __init__(self, inner: ModelClient, marker: str, seed: int) -> None:
         self.provider = inner.provider
@@ -80,6 +81,7 @@ class ShuffledMemory:
         self._inner = inner
         self._marker = marker
         self._results = Reservoir(random.Random(f"remembered:{seed}"))
+        self._tools = Reservoir(random.Random(f"used:{seed}"))
 
     async def answer(self, request: ModelRequest, on_text: TextListener) -> ModelAnswer:
         messages = list(request.transcript)
@@ -93,7 +95,8 @@ class ShuffledMemory:
         if not isinstance(message, CallFinished):
             return message
         other: CallFinished = self._results.exchange(message)
-        return msgspec.structs.replace(message, status=other.status, error=other.error, text=other.text)
+        tool: str = self._tools.exchange(message.tool)
+        return msgspec.structs.replace(message, tool=tool, status=other.status, error=other.error, text=other.text)
 
     async def close(self) -> None:
         await self._inner.close()

@@ -293,7 +293,8 @@ class Growth:
             raise HermesError("; ".join(failed), remedy="nothing was changed")
         notes = await self._knowledge.notes.undo(Noter(who=Who.USER), run_id=batch) if batch else []
         await self._store.background.mark_undone(work.id)
-        return [f"skill {change.name}: {change.message}" for change in changes] + [note.message for note in notes]
+        said = [note.message if note.ok else f"left as it is: {note.message}" for note in notes]
+        return [f"skill {change.name}: {change.message}" for change in changes] + said
 
     async def news(self) -> list[str]:
         """What background work did since somebody was last told, one line each; told once."""

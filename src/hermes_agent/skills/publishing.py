@@ -45,7 +45,7 @@ def refuse_to_publish(name: str, files: Files, redactor: Redactor, *, unvalidate
     if unvalidated:
         raise PermissionRefused(
             f"{name} was written by an agent, and this version of it was never validated",
-            remedy=f"`hermes skills validate {name}`, or publish it all the same with --force-unvalidated",
+            remedy=f"`hermes skills validate {name} --run`, or publish it all the same with --force-unvalidated",
         )
 
 

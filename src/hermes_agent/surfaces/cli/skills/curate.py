@@ -123,6 +123,8 @@ def _say_applied(console: Console, applied: Applied, *, as_json: bool) -> int:
         console.say(applied.summary)
         for line in applied.skipped:
             console.note(visible(line), "yellow")
+        for name in dict.fromkeys(change.name for change in applied.changes if change.action != "delete"):
+            console.note(f"`hermes skills validate {name} --run` tries what was put together")
     return 0 if applied.changes else 1
 
 
