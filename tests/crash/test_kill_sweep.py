@@ -186,7 +186,7 @@ def test_an_undisturbed_life_does_everything_once(scene: Scene) -> None:
     order = scene.order()
     report = scene.live(order)
     assert (report.killed, report.code) == (False, 0)
-    assert set(report.moments) == set(KINDS)
+    assert set(report.moments) == {*KINDS, "answer"}
     workspace = Path(order.workspace)
     assert sorted(_lines(workspace / "once.log")) == sorted(ONCE)
     assert _lines(workspace / "shell.log") == [6]
@@ -215,20 +215,22 @@ def test_killed_while_learning(scene: Scene) -> None:
 
 @pytest.mark.req("S4")
 def test_killed_while_looking_back(scene: Scene) -> None:
-    """What looks back at a run may die at any of its commits: the run stays as it was delivered, and the agent's next
-    life closes what was left open."""
-    alone = scene.live(scene.order()).moments["commit_before"]
-    total = scene.live(scene.order(growing=Learning.ON)).moments["commit_before"]
-    left_open = 0
-    for moment in range(alone + 1, total + 1, 1 if FULL else (total - alone) // 3):
-        order = scene.order(kind="commit_after", at=moment, growing=Learning.ON)
+    """What looks back at a run may die while the model answers it, or at any commit: the run stays as it was delivered,
+    and the agent's next life closes what was left open."""
+    alone, whole = scene.live(scene.order()), scene.live(scene.order(growing=Learning.ON))
+    moments = [("answer", at) for at in range(alone.moments["answer"] + 1, whole.moments["answer"] + 1)]
+    if FULL:
+        commits = range(alone.moments["commit_after"] + 1, whole.moments["commit_after"] + 1)
+        moments += [("commit_after", at) for at in commits]
+    assert moments
+    for kind, at in moments:
+        order = scene.order(kind=kind, at=at, growing=Learning.ON)
         scene.die_and_resume(order)
-        left_open += sum(not closed for _, closed in scene.looks_back(order.agent))
+        assert kind != "answer" or [closed for _, closed in scene.looks_back(order.agent)][-1] == 0, order
         again = scene.live(msgspec.structs.replace(order, kind=""))
         assert (again.killed, again.code) == (False, 0), (order, again)
         looked = scene.looks_back(order.agent)
         assert looked and looked == [(run_id, 1) for run_id, _ in looked], order
-    assert left_open
 
 
 def test_killed_at_random_times(scene: Scene) -> None:

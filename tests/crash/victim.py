@@ -25,7 +25,9 @@ from hermes_agent.config.settings import (
     Settings,
     SkillSettings,
 )
+from hermes_agent.models.client import ModelAnswer, ModelClient, TextListener
 from hermes_agent.models.providers.scripted import ScriptedCall, ScriptedModel, Turn
+from hermes_agent.models.request import ModelRequest
 from hermes_agent.runtime.engine import Finished
 from hermes_agent.safety.approvals import AlwaysYes
 from hermes_agent.store.database import Backend, Connection, Database, Row
@@ -106,6 +108,23 @@ class MortalBackend:
         return getattr(self._inner, name)
 
 
+class MortalModel:
+    """A model during whose answers the process may die."""
+
+    def __init__(self, inner: ModelClient, reaper: Reaper) -> None:
+        self._inner = inner
+        self._reaper = reaper
+        self.provider = inner.provider
+        self.model = inner.model
+
+    async def answer(self, request: ModelRequest, on_text: TextListener) -> ModelAnswer:
+        self._reaper.at("answer")
+        return await self._inner.answer(request, on_text)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
 def note(path: Path, text: str) -> None:
     """Append a line that survives a crash: the effect whose repetition is looked for."""
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -164,7 +183,8 @@ def build_app(order: Order, reaper: Reaper) -> App:
         memory=MemorySettings(mode=order.growing),
         review=ReviewSettings(mode=order.growing),
     )
-    app = App(environment, settings, store, Parts(agent=order.agent, models={MODEL: ScriptedModel(script())}))
+    model = MortalModel(ScriptedModel(script()), reaper)
+    app = App(environment, settings, store, Parts(agent=order.agent, models={MODEL: model}))
     for tool in tools(Path(order.workspace), reaper):
         app.register(tool)
     return app
