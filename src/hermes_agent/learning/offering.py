@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from ..skills.conditions import unmet
 from ..skills.history import text_of
 from ..skills.library import Held, Library
-from ..skills.similarity import Vector, cosine, vector_of
+from ..skills.similarity import Vector, dot, vector_of
 from ..skills.skill import Circumstances, Health, Skill
 from ..types.advice import Situation
 from ..types.errors import HermesError
@@ -45,7 +45,7 @@ class Likeness:
                     self._notify(f"{error}; skills are compared by their words until the next start")
                 self._embed = None
         asked = vector_of(request)
-        return [cosine(asked, self._word_vector(held)) for held in skills]
+        return [round(min(1.0, dot(asked, self._word_vector(held))), 6) for held in skills]
 
     async def _by_meaning(self, embed: Embed, request: str, skills: Sequence[Held]) -> list[float]:
         missing = [held for held in skills if (held.name, held.version) not in self._meanings]

@@ -33,9 +33,15 @@ def cosine(one: Vector, other: Vector) -> float:
     """How alike two vectors are, from 0 to 1; nothing is like an empty one."""
     if len(one) > len(other):
         one, other = other, one
-    product = sum(weight * other.get(key, 0.0) for key, weight in one.items())
+    product = dot(one, other)
     both = norm(one) * norm(other)
     return round(min(1.0, max(0.0, product / both)), 6) if product else 0.0
+
+
+def dot(one: Vector, other: Vector) -> float:
+    """The likeness of two vectors of length one, as `vector_of` makes them."""
+    found = other.get
+    return sum(weight * found(key, 0.0) for key, weight in one.items())
 
 
 def telling_words(text: str) -> dict[str, float]:

@@ -11,6 +11,7 @@ import binascii
 import math
 import zlib
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, get_type_hints
 
 import msgspec
@@ -326,7 +327,9 @@ def _stored(name: str, value: Any) -> Any:
     return plain(value) if isinstance(value, str) else value
 
 
+@lru_cache(maxsize=4096)
 def _stats(row: Row) -> SkillStats:
+    """A row as a value, made once for as long as the row stays the same: every request looks at all of them."""
     values: dict[str, Any] = dict(zip(_FIELDS, row, strict=True))
     try:
         for name in _JSON:
