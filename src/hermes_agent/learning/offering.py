@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from ..skills.conditions import unmet
 from ..skills.history import text_of
 from ..skills.library import Held, Library
-from ..skills.similarity import Vector, dot, vector_of
+from ..skills.similarity import Vector, dot, telling_words, vector_of
 from ..skills.skill import Circumstances, Health, Skill
 from ..types.advice import Situation
 from ..types.errors import HermesError
@@ -16,6 +16,8 @@ from .recommending import Offer
 
 _KEPT = 2_000
 _DESCRIBED = 120
+_TELLING = 2
+"""A request that says less than so many words about its matter is like nothing much."""
 Embed = Callable[[Sequence[str]], Awaitable[list[list[float]]]]
 """Texts as vectors of length one, from an embedding model."""
 
@@ -45,7 +47,8 @@ class Likeness:
                     self._notify(f"{error}; skills are compared by their words until the next start")
                 self._embed = None
         asked = vector_of(request)
-        return [round(min(1.0, dot(asked, self._word_vector(held))), 6) for held in skills]
+        share = min(1.0, len(telling_words(request)) / _TELLING)
+        return [round(min(1.0, share * dot(asked, self._word_vector(held))), 6) for held in skills]
 
     async def _by_meaning(self, embed: Embed, request: str, skills: Sequence[Held]) -> list[float]:
         missing = [held for held in skills if (held.name, held.version) not in self._meanings]
