@@ -7,7 +7,7 @@ import pytest
 
 from hermes_agent.bench.catalog import world_of
 from hermes_agent.bench.families.inside import researching
-from hermes_agent.bench.families.site import SECTIONS, TOWNS, SiteThread, facts_of, page
+from hermes_agent.bench.families.site import SECTIONS, TOWNS, facts_of, page, serve
 from hermes_agent.bench.families.world import FamilyWorld
 from hermes_agent.types.errors import UsageError
 
@@ -16,7 +16,7 @@ from hermes_agent.types.errors import UsageError
 def test_each_section_says_its_own_facts(section: str) -> None:
     ways = {"gazette": "fetch_page", "registry": "fetch_signed", "almanac": "fetch_pages", "observatory": "fetch_any"}
     reads = {"gazette": "facts_list", "registry": "facts_table", "almanac": "facts_any", "observatory": "facts_table"}
-    site = SiteThread(5)
+    site = serve(5)
     try:
         for town in TOWNS[:4]:
             text = researching.FETCH[ways[section]](site.address, section, town)
@@ -53,7 +53,7 @@ def test_what_the_site_answers(target: str, status: int) -> None:
 
 
 def test_the_site_survives_what_is_no_request() -> None:
-    site = SiteThread(5)
+    site = serve(5)
     try:
         host, _, port = site.address.partition(":")
         for rubbish in (b"\x00" * 99, b"GET\r\n\r\n", b"GET //[ HTTP/1.1\r\n\r\n"):

@@ -18,8 +18,9 @@ from hermes_agent.bench.catalog import world_of
 from hermes_agent.bench.families.convergence import FAMILIES
 from hermes_agent.bench.families.inside import administering, analysing, debugging, inventing, reporting, researching
 from hermes_agent.bench.families.parameters import parameters
-from hermes_agent.bench.families.task import Task, Verdict, same
+from hermes_agent.bench.families.task import Task
 from hermes_agent.bench.families.world import FamilyWorld
+from hermes_agent.bench.verdict import Verdict, same
 from hermes_agent.models.providers.apprentice import Way, parse_steps
 from hermes_agent.types.errors import UsageError
 from tests.sampling import sampled

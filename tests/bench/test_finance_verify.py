@@ -12,7 +12,8 @@ import pytest
 
 from hermes_agent.bench.finance.inside import drawing
 from hermes_agent.bench.finance.tasks import Task, task
-from hermes_agent.bench.finance.verify import Verdict, verify
+from hermes_agent.bench.finance.verify import verify
+from hermes_agent.bench.verdict import Verdict
 
 
 def of_family(family: str) -> Task:

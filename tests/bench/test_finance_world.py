@@ -13,8 +13,8 @@ from hermes_agent.agent import Agent
 from hermes_agent.bench.finance.banks import BANKS
 from hermes_agent.bench.finance.parameters import parameters
 from hermes_agent.bench.finance.tasks import Task
-from hermes_agent.bench.finance.verify import Verdict
 from hermes_agent.bench.finance.world import World
+from hermes_agent.bench.verdict import Verdict
 from hermes_agent.harness.advisors import SilentAdvisor
 from hermes_agent.models.providers.apprentice import Way, parse_steps
 from hermes_agent.models.providers.scripted import ScriptedCall, ScriptedModel, Turn

@@ -10,7 +10,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from functools import partial
 from importlib.util import find_spec
@@ -27,12 +26,9 @@ from hermes_agent.store.open import open_store
 from hermes_agent.tools.browser.launch import find_chromium
 from hermes_agent.types.errors import HermesError
 from hermes_agent.types.trace import AdviceItem
-from tests.cli.command import Hermes, call, say
+from tests.cli.command import HERMES, Hermes, call, say
 from tests.store.learning_samples import DAY, entry, fill, heuristic, lesson, taught
 
-COMMAND = (
-    "import sys; from hermes_agent.surfaces.cli.group import run_command; sys.exit(run_command({'dashboard': ''}))"
-)
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 
 
@@ -42,7 +38,7 @@ class Served:
     def __init__(self, hermes: Hermes, *arguments: str) -> None:
         self.hermes = hermes
         self.process = subprocess.Popen(
-            [sys.executable, "-c", COMMAND, "dashboard", "--port", "0", "--json", *arguments],
+            [HERMES, "dashboard", "--port", "0", "--json", *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=hermes.workspace,

@@ -6,18 +6,22 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from hermes_agent.store.open import open_store
 from tests.cli.command import until
-from tests.dashboard.served import Served, real_run
+from tests.dashboard.case_studies import keep, sample_report
+from tests.dashboard.served import HOSTILE, Served, need_chromium, real_run
+from tests.sampling import sampled
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import ConsoleMessage, Page
 
 VIEWS = {
     "live": "Live",
     "learning": "Learning",
+    "studies": "Case studies",
     "heuristics": "Heuristics",
     "skills": "Skills",
     "replay": "Replay",
@@ -30,21 +34,44 @@ _DRAWN = """() => [...document.querySelectorAll('[data-drawn] canvas')].map((can
   return new Set(new Uint32Array(pixels.buffer)).size; })"""
 
 
+class Tab:
+    """A page with the cookie, and what it wrote to its console as an error."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.problems: list[str] = []
+        page.on("console", self._said)
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+
+    def _said(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.problems.append(message.text)
+
+
+@pytest.fixture(scope="module")
+def tab(served: Served) -> Iterator[Tab]:
+    """One page of the system's Chromium for the whole module."""
+    executable = need_chromium()
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=executable, args=["--no-sandbox", "--disable-gpu"])
+        opened = Tab(browser.new_page())
+        opened.page.goto(served.url)
+        yield opened
+        browser.close()
+
+
 @pytest.fixture
-def page(served: Served, browser: Browser) -> Iterator[Page]:
-    """A page with the cookie; whatever it writes to its console as an error fails the test."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    opened = context.new_page()
-    problems: list[str] = []
-    opened.on(
-        "console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None
-    )
-    opened.on("pageerror", lambda error: problems.append(str(error)))
-    opened.goto(served.url)
-    opened.wait_for_selector("h1")
-    yield opened
-    context.close()
-    assert problems == []
+def page(served: Served, tab: Tab) -> Iterator[Page]:
+    """The page at its first view; an error on its console fails the test."""
+    tab.page.set_viewport_size({"width": 1280, "height": 900})
+    tab.page.emulate_media(color_scheme="light")
+    tab.page.goto(f"{served.base}/#/live")
+    tab.page.wait_for_selector("h1:text-is('Live')")
+    yield tab.page
+    found, tab.problems = tab.problems, []
+    assert found == []
 
 
 def go(page: Page, name: str) -> None:
@@ -84,6 +111,37 @@ def test_the_charts_are_drawn_with_learning_events(page: Page) -> None:
     page.wait_for_selector(".tile:nth-child(2) b:text-is('60')")
     page.select_option("select[name=reference]", "code_debugging")
     page.wait_for_selector(".u-label:text-is('seed curve')")
+
+
+@pytest.mark.req("H12", "L9")
+def test_a_case_study_with_its_chart_and_tables(page: Page, served: Served) -> None:
+    odd = msgspec.structs.replace(sample_report(), name=HOSTILE, policy="local:small", simulated=False, finished=False)
+    kept = [keep(served.hermes.home, "odd", odd), keep(served.hermes.home, "torn", b"{")]
+    go(page, "studies")
+    until(lambda: page.locator("[data-study] [data-drawn]").count() == 2)
+    assert all(colours > 3 for colours in page.evaluate(_DRAWN)), "no canvas is blank"
+    finance = page.locator("[data-study=finance]")
+    labels = finance.locator(".u-series .u-label").all_inner_texts()
+    assert labels == ["iteration", "learning off", "fit of off", "learning on", "fit of on"]
+    assert finance.locator(".badge").all_inner_texts() == ["simulated policy, no language model"]
+    table = finance.locator("[data-arm=on] tbody tr")
+    rows = [row.locator("td").all_inner_texts() for row in table.all()]
+    wanted = sample_report().arms[1].rows
+    assert [row[:4] for row in rows] == [
+        [f"{one.first}–{one.last}", str(one.tasks), f"{100 * (one.success or 0):.0f} %", "3.00"] for one in wanted
+    ]
+    assert "which chance explains" not in finance.locator("[data-arm=on] dl").inner_text()
+    assert "95 % interval [+" in finance.locator("[data-arm=on] dl").inner_text()
+    assert "which chance explains" in finance.locator("[data-arm=off] dl").inner_text()
+    said = page.locator("[data-study=odd] .badge").all_inner_texts()
+    assert said == ["language model", "not finished: the same command goes on where it stopped"]
+    assert "torn/report.json: it is no report" in page.inner_text("[data-problem=torn]")
+    assert page.title() == "Hermes · studies", "the name of a study is no markup"
+    for path in (*kept, served.hermes.home / "bench" / "finance" / "report.json"):
+        path.unlink()
+    page.reload()
+    page.wait_for_selector(".empty code:text-is('hermes bench finance')")
+    keep(served.hermes.home, "finance", sample_report())
 
 
 @pytest.mark.req("R13", "R10")
@@ -177,7 +235,7 @@ def test_by_keyboard_alone(page: Page) -> None:
     assert page.evaluate("document.activeElement.id") == "skip"
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
-    page.focus("#nav a >> nth=2")
+    page.focus("#nav a[href='#/heuristics']")
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
     page.keyboard.press("Enter")
     page.wait_for_selector("h1:text-is('Heuristics')")
@@ -199,20 +257,27 @@ def test_dark_by_the_system_and_by_the_switch(page: Page) -> None:
     page.reload()
     page.wait_for_selector("h1")
     assert page.evaluate(back) == light, "the choice is kept"
+    page.evaluate("localStorage.clear()")
+    page.reload()
+    page.wait_for_selector("h1")
+    assert page.evaluate(back) == dark, "without one the system decides"
 
 
-def test_a_phone_needs_no_sideways_scroll(page: Page) -> None:
-    for width, names in ((320, VIEWS), (360, ("learning", "heuristics"))):
-        page.set_viewport_size({"width": width, "height": 700})
-        for name in names:
-            go(page, name)
-            until(lambda: "Loading…" not in page.inner_text("#main"))
-            assert page.evaluate("document.documentElement.scrollWidth") <= width, (name, width)
+@pytest.mark.parametrize("name", sampled(sorted(VIEWS, reverse=True), 3))
+def test_a_phone_needs_no_sideways_scroll(page: Page, name: str) -> None:
+    page.set_viewport_size({"width": 320, "height": 700})
+    go(page, name)
+    until(lambda: "Loading…" not in page.inner_text("#main"))
+    widths = [page.evaluate("document.documentElement.scrollWidth")]
+    page.set_viewport_size({"width": 360, "height": 700})
+    widths.append(page.evaluate("document.documentElement.scrollWidth"))
+    assert widths[0] <= 320 and widths[1] <= 360
 
 
-def test_without_the_token_the_page_says_what_to_do(served: Served, browser: Browser) -> None:
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto(served.base)
-    assert "open the address that `hermes dashboard` printed" in page.inner_text("body")
-    context.close()
+@pytest.mark.slow
+def test_without_the_token_the_page_says_what_to_do(served: Served, tab: Tab) -> None:
+    assert tab.page.context.browser is not None
+    stranger = tab.page.context.browser.new_page()
+    stranger.goto(served.base)
+    assert "open the address that `hermes dashboard` printed" in stranger.inner_text("body")
+    stranger.close()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
 from importlib import import_module
 from pathlib import Path
 
 from ..types.errors import UsageError
+from .crew import Crew
 from .records import done
 from .study import Study, World
 
@@ -52,22 +51,16 @@ def live(study: Study) -> str:
 
 def run(studies: Sequence[Study], workers: int, look: Callable[[int, float], None]) -> Iterator[str]:
     """Live histories side by side; `look` hears how many tasks are done and for how many seconds. Yields what went
-    wrong. What is stopped in the middle goes on from there next time."""
+    wrong. Nobody is waited for when this is left early: what is stopped goes on from there next time."""
     began = time.monotonic()
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max_workers=max(1, workers), mp_context=context) as pool:
-        waiting: list[Future[str]] = [pool.submit(live, study) for study in studies]
-        try:
-            while not all(one.done() for one in waiting):
-                look(tasks_done(studies), time.monotonic() - began)
-                time.sleep(_LOOK)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-        look(tasks_done(studies), time.monotonic() - began)
-        for one in waiting:
-            if problem := one.result():
-                yield problem
+    crew = Crew(studies, workers, live)
+    try:
+        while crew.work(_LOOK):
+            look(tasks_done(studies), time.monotonic() - began)
+    finally:
+        crew.stop()
+    look(tasks_done(studies), time.monotonic() - began)
+    yield from crew.problems()
 
 
 def tasks_done(studies: Sequence[Study]) -> int:

@@ -23,6 +23,7 @@ from ..models.client import ModelClient
 from ..models.providers.apprentice import WRITE_DOWN, Apprentice
 from ..types.errors import UsageError
 from ..types.trace import CallStatus, Trace
+from .asking import simulated as simulated
 from .records import append, done, rewrite
 from .settling import Settling
 from .shuffled import Reservoir, Shuffled, ShuffledMemory
@@ -30,14 +31,8 @@ from .study import Arm, Study, TaskRecord, World, WorldFor
 
 SIMULATED_SECONDS = 0.2
 """What one answer of the simulated policy is taken to cost; shown apart from the seconds of tools."""
-_SIMULATED = "apprentice"
 _FAILED = (CallStatus.ERROR, CallStatus.TIMEOUT)
 _READING = "skill_view"
-
-
-def simulated(policy: str) -> bool:
-    """Whether figures of a policy must be called simulated."""
-    return policy.partition(":")[0] == _SIMULATED
 
 
 class Living:
@@ -167,7 +162,7 @@ def _configuration(arm: Arm, world: World) -> str:
 
 def known_policy(policy: str) -> str:
     """The policy as it is asked for, or an error that says how to write one."""
-    if policy == _SIMULATED or ":" in policy or policy == "local":
+    if simulated(policy) or ":" in policy or policy == "local":
         return policy
     raise UsageError(f"{policy!r} is no policy", remedy="write apprentice, local, or provider:model")
 

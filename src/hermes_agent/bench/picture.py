@@ -60,7 +60,7 @@ def _line(arm: ArmReport, iterations: int, place: int) -> list[str]:
     if arm.points:
         parts.append(_path([(number + 1, value) for number, value in arm.points], iterations, colour, "2.2"))
     if arm.curve is not None:
-        fitted = [(number, arm.curve.curve.at(number)) for number in range(iterations + 1)]
+        fitted = [(number + 1, arm.curve.curve.at(number)) for number in range(iterations)]
         parts.append(_path(fitted, iterations, colour, "1", dashed=True))
     return parts
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from ..tools.tool import Tool
 from ..types.base import Value
+from .verdict import Verdict
 
 
 class Arm(StrEnum):
@@ -22,16 +23,6 @@ class Arm(StrEnum):
     def learns(self) -> bool:
         """Whether learning is switched on."""
         return self is not Arm.OFF
-
-
-class Verdict(Protocol):
-    """Whether a task was done, and what was wrong if not."""
-
-    @property
-    def ok(self) -> bool: ...
-
-    @property
-    def why(self) -> str: ...
 
 
 class Task(Protocol):

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from ...types.base import Value
+from ..verdict import read_plain
 from .parameters import Parameters
 from .stages import Stage
-from .task import Step, Task, json_problem, read_plain, steps_text
+from .task import Draft, Step, Task, json_problem
 from .world import Family, FamilyWorld
 
 HOST, INVENTORY, USAGE = "host", "inventory.json", "usage.json"
@@ -161,8 +162,7 @@ def _rotate(rng: random.Random, host: Host) -> Job:
 _JOBS = {"config": _config, "usage": _usage, "permissions": _permissions, "rotate": _rotate}
 
 
-def _make(seed: int, number: int, given: Parameters) -> Task:
-    rng = random.Random(f"administration:{seed}:{number}")
+def _make(rng: random.Random, _seed: int, _number: int, given: Parameters) -> Draft:
     system, kind = given.drawn(rng, "system"), given.drawn(rng, "job")
     host = _host(rng, system)
     job = _JOBS[kind](rng, host)
@@ -171,19 +171,14 @@ def _make(seed: int, number: int, given: Parameters) -> Task:
         f"{job.asks}. Paths in its files are relative to {HOST}. Change nothing else on the host."
     )
     apply = {"host": HOST, "inventory": INVENTORY, "job": kind, "service": job.service, "detail": job.detail}
-    steps = steps_text(
-        [
-            Step(tools=given.ways["inventory"], arguments={"host": HOST, "system": system, "output": INVENTORY}),
-            Step(tools=given.ways["apply"], arguments=apply, own={"terminal": {"command": job.command}}),
-        ]
+    steps = (
+        Step(tools=given.ways["inventory"], arguments={"host": HOST, "system": system, "output": INVENTORY}),
+        Step(tools=given.ways["apply"], arguments=apply, own={"terminal": {"command": job.command}}),
     )
     files = {f"{HOST}/{path}": text.encode() for path, text in host.files.items()}
     modes = {f"{HOST}/{path}": 0o644 for path in host.configs.values()}
     truth = {**job.truth, "files": {**host.files, **job.truth.get("files", {})}}
-    return Task(
-        seed=seed,
-        number=number,
-        family="administration",
+    return Draft(
         request=request,
         steps=steps,
         files=files,

@@ -12,7 +12,7 @@ from typing import Any
 
 from .parameters import Parameters
 from .stages import Stage
-from .task import Step, Task, json_problem, steps_text
+from .task import Draft, Step, Task, json_problem
 from .world import Family, FamilyWorld
 
 ANSWER, TABLE = "answer.json", "table.csv"
@@ -89,8 +89,7 @@ def _answer(question: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {site: max(of[site], key=lambda row: row["units"])["reference"] for site in sites}
 
 
-def _make(seed: int, number: int, given: Parameters) -> Task:
-    rng = random.Random(f"analysis:{seed}:{number}")
+def _make(rng: random.Random, _seed: int, number: int, given: Parameters) -> Draft:
     kind, question = given.drawn(rng, "format"), given.drawn(rng, "question")
     sites = rng.sample(_SITES, rng.randrange(3, 6))
     size = rng.randrange(30, 80)
@@ -105,20 +104,15 @@ def _make(seed: int, number: int, given: Parameters) -> Task:
         f"Write {ANSWER}: {_QUESTIONS[question]}."
     )
     code = {"code": _CODE + _CODES[question] + _WRITE}
-    steps = steps_text(
-        [
-            Step(tools=given.ways["load"], arguments={"data": source, "output": TABLE}),
-            Step(
-                tools=given.ways["answer"],
-                arguments={"table": TABLE, "question": question, "output": ANSWER},
-                own={"execute_code": code},
-            ),
-        ]
+    steps = (
+        Step(tools=given.ways["load"], arguments={"data": source, "output": TABLE}),
+        Step(
+            tools=given.ways["answer"],
+            arguments={"table": TABLE, "question": question, "output": ANSWER},
+            own={"execute_code": code},
+        ),
     )
-    return Task(
-        seed=seed,
-        number=number,
-        family="analysis",
+    return Draft(
         request=request,
         steps=steps,
         files={source: _data(kind, rows).encode()},

@@ -16,10 +16,11 @@ from ...config.settings import SandboxSettings
 from ...tools.sandbox.base import Boundary, Sandbox
 from ...tools.sandbox.choose import choose
 from ...types.errors import UsageError
+from ..verdict import read_plain, same
 from .parameters import Parameters
 from .repositories import repository
 from .stages import Stage
-from .task import Step, Task, read_plain, same, steps_text
+from .task import Draft, Step, Task
 from .world import Family, FamilyWorld
 
 REPOSITORY, FAILURES = "repository", "failures.json"
@@ -71,8 +72,7 @@ _REPAIR = Stage(
 )
 
 
-def _make(seed: int, number: int, given: Parameters) -> Task:
-    rng = random.Random(f"debugging:{seed}:{number}")
+def _make(rng: random.Random, _seed: int, _number: int, given: Parameters) -> Draft:
     layout, symptom = given.drawn(rng, "layout"), given.drawn(rng, "symptom")
     made = repository(rng, rng.choice(_NAMES), symptom)
     module, tests = (f"{REPOSITORY}/{path.format(name=made.module)}" for path in _LAYOUTS[layout])
@@ -81,19 +81,14 @@ def _make(seed: int, number: int, given: Parameters) -> Task:
         f"{tests} fail with {symptom}. Repair the module {module} so that it does what the tests show; leave the "
         "tests as they are."
     )
-    steps = steps_text(
-        [
-            Step(
-                tools=given.ways["tests"],
-                arguments={"repository": REPOSITORY, "layout": layout, "output": FAILURES},
-            ),
-            Step(tools=given.ways["repair"], arguments={"failures": FAILURES, "symptom": symptom}),
-        ]
+    steps = (
+        Step(
+            tools=given.ways["tests"],
+            arguments={"repository": REPOSITORY, "layout": layout, "output": FAILURES},
+        ),
+        Step(tools=given.ways["repair"], arguments={"failures": FAILURES, "symptom": symptom}),
     )
-    return Task(
-        seed=seed,
-        number=number,
-        family="debugging",
+    return Draft(
         request=request,
         steps=steps,
         files={module: made.source.encode(), tests: made.tests.encode()},

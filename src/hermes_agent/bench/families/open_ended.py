@@ -10,9 +10,10 @@ import random
 from functools import partial
 from pathlib import Path
 
+from ..verdict import read_plain
 from .parameters import Parameters
 from .stages import Stage
-from .task import Step, Task, read_plain, steps_text
+from .task import Draft, Step, Task
 from .world import Family, FamilyWorld
 
 TEXT, SKETCH = "text.txt", "sketch.txt"
@@ -38,27 +39,20 @@ _FINISH = Stage(
 )
 
 
-def _make(seed: int, number: int, given: Parameters) -> Task:
-    rng = random.Random(f"open-ended:{seed}:{number}")
+def _make(rng: random.Random, _seed: int, number: int, given: Parameters) -> Draft:
     form = given.drawn(rng, "form")
     subject = f"{rng.choice(_OF)} {rng.choice(_SUBJECTS)} {number}"
     request = (
         f"Think of a {form} for {subject}, something that people will like. "
         f"Write it into {TEXT}; it must name {subject}."
     )
-    steps = steps_text(
-        [
-            Step(tools=given.ways["sketch"], arguments={"subject": subject, "form": form, "output": SKETCH}),
-            Step(tools=given.ways["finish"], arguments={"sketch": SKETCH, "subject": subject, "output": TEXT}),
-        ]
+    steps = (
+        Step(tools=given.ways["sketch"], arguments={"subject": subject, "form": form, "output": SKETCH}),
+        Step(tools=given.ways["finish"], arguments={"sketch": SKETCH, "subject": subject, "output": TEXT}),
     )
-    return Task(
-        seed=seed,
-        number=number,
-        family="open-ended",
+    return Draft(
         request=request,
         steps=steps,
-        files={},
         truth={"subject": subject, "liked": rng.random() < given.odds["liked"]},
     )
 

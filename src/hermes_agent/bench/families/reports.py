@@ -10,9 +10,10 @@ from functools import partial
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
+from ..verdict import read_plain
 from .parameters import Parameters
 from .stages import Stage
-from .task import Step, Task, read_plain, steps_text
+from .task import Draft, Step, Task
 from .world import Family, FamilyWorld
 
 REPORT, FIGURES = "report.md", "figures.json"
@@ -69,8 +70,7 @@ def _data(kind: str, figures: dict[str, str]) -> str:
             return "\n".join(["<figures>", *inner, "</figures>", ""])
 
 
-def _make(seed: int, number: int, given: Parameters) -> Task:
-    rng = random.Random(f"reports:{seed}:{number}")
+def _make(rng: random.Random, _seed: int, _number: int, given: Parameters) -> Draft:
     data, template = given.drawn(rng, "data"), given.drawn(rng, "template")
     team, week = rng.choice(_TEAMS), rng.randrange(1, 53)
     names = rng.sample(_FIGURES, rng.randrange(4, 7))
@@ -87,16 +87,11 @@ def _make(seed: int, number: int, given: Parameters) -> Task:
         f"Generate the weekly status report of the team {team}: the template is {form}, the figures are in {source}. "
         f"Write {REPORT}: the template with every placeholder replaced by its figure, and nothing else changed."
     )
-    steps = steps_text(
-        [
-            Step(tools=given.ways["collect"], arguments={"data": source, "output": FIGURES}),
-            Step(tools=given.ways["fill"], arguments={"template": form, "figures": FIGURES, "output": REPORT}),
-        ]
+    steps = (
+        Step(tools=given.ways["collect"], arguments={"data": source, "output": FIGURES}),
+        Step(tools=given.ways["fill"], arguments={"template": form, "figures": FIGURES, "output": REPORT}),
     )
-    return Task(
-        seed=seed,
-        number=number,
-        family="reports",
+    return Draft(
         request=request,
         steps=steps,
         files={source: _data(data, figures).encode(), form: text.encode()},

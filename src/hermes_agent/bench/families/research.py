@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 
 from .parameters import Parameters
-from .site import TOWNS, SiteThread, facts_of
+from .site import TOWNS, facts_of, serve
 from .stages import Stage
-from .task import Step, Task, json_problem, steps_text
+from .task import Draft, Step, Task, json_problem
 from .world import Family, FamilyWorld
 
 FACTS, PAGE = "facts.json", "page.html"
@@ -49,26 +49,19 @@ _FACTS = Stage(
 )
 
 
-def _make(seed: int, number: int, given: Parameters) -> Task:
-    rng = random.Random(f"research:{seed}:{number}")
+def _make(rng: random.Random, seed: int, _number: int, given: Parameters) -> Draft:
     site, town = given.drawn(rng, "site"), rng.choice(TOWNS)
     request = (
         f"Research the town {town} in the {site} of the local site, whose pages the tools with names that begin with "
         f"`fetch_` bring. Write {FACTS}: an object with population and founded as numbers and mayor as text."
     )
-    steps = steps_text(
-        [
-            Step(tools=given.ways["fetch"], arguments={"site": site, "topic": town, "output": PAGE}),
-            Step(tools=given.ways["facts"], arguments={"page": PAGE, "site": site, "output": FACTS}),
-        ]
+    steps = (
+        Step(tools=given.ways["fetch"], arguments={"site": site, "topic": town, "output": PAGE}),
+        Step(tools=given.ways["facts"], arguments={"page": PAGE, "site": site, "output": FACTS}),
     )
-    return Task(
-        seed=seed,
-        number=number,
-        family="research",
+    return Draft(
         request=request,
         steps=steps,
-        files={},
         truth=msgspec.to_builtins(facts_of(seed, site, town)),
     )
 
@@ -77,5 +70,5 @@ def _problem(task: Task, workspace: Path) -> str:
     return json_problem(workspace, FACTS, task.truth)
 
 
-FAMILY = Family(name="research", stages=(_FETCH, _FACTS), make=_make, problem=_problem, serve=SiteThread)
+FAMILY = Family(name="research", stages=(_FETCH, _FACTS), make=_make, problem=_problem, serve=serve)
 World = partial(FamilyWorld, FAMILY)

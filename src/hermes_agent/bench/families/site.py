@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-import threading
 from html import escape
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from ...types.base import Value
+from ..serving import Served
 
 SECTIONS = ("gazette", "registry", "almanac", "observatory")
 TOWNS = tuple(
@@ -96,28 +96,9 @@ def page(seed: int, target: str, cookie: str) -> Page:
             return Page(status=200, text='<div id="app"></div><script src="/app.js"></script>')
 
 
-class SiteThread:
-    """The site of a seed on a port of its own on the loopback, until it is closed."""
-
-    def __init__(self, seed: int) -> None:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(seed))
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, name="research-site", daemon=True
-        )
-        self._thread.start()
-
-    @property
-    def address(self) -> str:
-        """Host and port."""
-        host, port = self._server.server_address[:2]
-        return f"{host!s}:{port}"
-
-    def close(self) -> None:
-        """Answer nobody any more."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+def serve(seed: int) -> Served:
+    """The site of a seed."""
+    return Served(_handler(seed), "research-site")
 
 
 def _handler(seed: int) -> type[BaseHTTPRequestHandler]:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import shlex
-import sys
 from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...safety.paths import Scope
 from ...tools.tool import Tool
 from ...types.base import Value
-from ...types.text import clean
 from ...types.tools import ToolContext, ToolResult
+from ..programs import FILES, NETWORK, TOOL_SECONDS, ran
 
-_SECONDS = 20.0
 _LONGEST = 400
-_FILES = frozenset({"shell", "files.read", "files.write"})
+_INSIDE = Path(__file__).parent / "inside"
 
 Surroundings = Callable[[], Mapping[str, str]]
 """What programs are told beside their arguments, such as where a service is."""
@@ -36,11 +30,6 @@ class Stage(Value, frozen=True, kw_only=True):
     network: bool = False
 
 
-@cache
-def _program(name: str) -> str:
-    return (Path(__file__).parent / "inside" / f"{name}.py").read_text("utf-8")
-
-
 def stage_tools(family: str, stage: Stage, around: Surroundings) -> list[Tool]:
     """The tools of a step, to be registered with an agent beside its own."""
     return [_tool(family, stage, name, told, around) for name, told in stage.ways.items()]
@@ -50,7 +39,9 @@ def _tool(family: str, stage: Stage, name: str, told: str, around: Surroundings)
     async def work(context: ToolContext, **given: Any) -> ToolResult:
         if problem := _problem(stage, given):
             return ToolResult(ok=False, error="bad_argument", text=problem)
-        return await _ran(context, stage, {**given, **around(), "way": name})
+        asked = {**given, **around(), "way": name}
+        paths = [asked[path] for path in stage.paths]
+        return await ran(context, _INSIDE / f"{stage.program}.py", asked, paths, network=stage.network)
 
     schema = {
         "type": "object",
@@ -58,8 +49,8 @@ def _tool(family: str, stage: Stage, name: str, told: str, around: Surroundings)
         "required": list(stage.arguments),
         "additionalProperties": False,
     }
-    reaches = _FILES | {"network"} if stage.network else _FILES
-    made = Tool(name, work, told, reaches, "idempotent", timeout=_SECONDS + 10, parameters=schema)
+    reaches = NETWORK if stage.network else FILES
+    made = Tool(name, work, told, reaches, "idempotent", timeout=TOOL_SECONDS, parameters=schema)
     return made.with_spec(family=family, labels=frozenset(), replaces=(stage.writes,) if stage.writes else ())
 
 
@@ -69,22 +60,3 @@ def _problem(stage: Stage, given: Mapping[str, Any]) -> str:
         return f"the arguments are {', '.join(stage.arguments)}"
     wrong = [name for name, value in given.items() if not isinstance(value, str) or not 0 < len(value) <= _LONGEST]
     return f"{wrong[0]} must be text of 1 to {_LONGEST} characters" if wrong else ""
-
-
-async def _ran(context: ToolContext, stage: Stage, asked: dict[str, Any]) -> ToolResult:
-    """The program in the sandbox's bare Python, for files of the workspace only. Its failure is the tool's failure."""
-    scope = Scope(context.workspace)
-    for name in stage.paths:
-        scope.resolve(asked[name])
-    command = shlex.join([sys.executable or "python3", "-I", "-S", "-c", _program(stage.program)])
-    done = await context.processes.run(
-        command, directory=scope.root, timeout=_SECONDS, stdin=json.dumps(asked), network=stage.network
-    )
-    if not done.ok:
-        return done
-    try:
-        answer: dict[str, Any] = json.loads(done.text)
-    except ValueError:
-        return ToolResult(ok=False, error="crashed", text=done.text)
-    error = str(answer.get("error", ""))
-    return ToolResult(ok=not error, error=error, text=clean(str(answer["text"])))

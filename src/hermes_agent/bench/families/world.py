@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-import shutil
+import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ...tools.tool import Tool
 from ...types.base import Value
 from ...types.errors import UsageError
+from ..asking import asked
+from ..serving import Served
+from ..verdict import Verdict
+from ..workspace import lay_out
 from .parameters import Parameters, parameters
 from .stages import Stage, stage_tools
-from .task import Task, Verdict
-
-_SIMULATED = "apprentice"
-
-
-class Running(Protocol):
-    """A service that runs until it is closed."""
-
-    @property
-    def address(self) -> str: ...
-
-    def close(self) -> None: ...
+from .task import Draft, Task, steps_text
 
 
 class Family(Value, frozen=True, kw_only=True):
-    """What makes a world: `make` gives the task of a seed and number, `problem` says what is wrong with a workspace
+    """What makes a world: `make` draws the task of a seed and number, `problem` says what is wrong with a workspace
     after it (nothing when it was done), `serve` starts what the tools reach over the network."""
 
     name: str
     stages: tuple[Stage, ...]
-    make: Callable[[int, int, Parameters], Task]
+    make: Callable[[random.Random, int, int, Parameters], Draft]
     problem: Callable[[Task, Path], str]
-    serve: Callable[[int], Running] | None = None
+    serve: Callable[[int], Served] | None = None
 
 
 class FamilyWorld:
@@ -44,7 +37,7 @@ class FamilyWorld:
         self.family = family
         self.seed = seed
         self.parameters = given or parameters(family.name.replace("-", "_"))
-        self._running: Running | None = None
+        self._running: Served | None = None
 
     def start(self) -> None:
         """Start the service on a free port of the loopback."""
@@ -71,33 +64,28 @@ class FamilyWorld:
         """One task."""
         if self.seed < 0 or number < 0:
             raise UsageError("seeds and numbers of tasks begin at 0")
-        return self.family.make(self.seed, number, self.parameters)
+        name = self.family.name
+        rng = random.Random(f"{name}:{self.seed}:{number}")
+        drawn = self.family.make(rng, self.seed, number, self.parameters)
+        return Task(
+            seed=self.seed,
+            number=number,
+            family=name,
+            request=drawn.request,
+            steps=steps_text(drawn.steps),
+            files=drawn.files,
+            truth=drawn.truth,
+            modes=drawn.modes,
+        )
 
     def prepare(self, task: Task, workspace: Path) -> None:
         """Make the workspace what it is at the start of a task. Only a folder that is empty, or was made by this, is
         emptied: what somebody else keeps there is not touched."""
-        mark = f".{self.family.name}-world"
-        workspace.mkdir(parents=True, exist_ok=True)
-        held = list(workspace.iterdir())
-        if held and not (workspace / mark).is_file():
-            raise UsageError(f"{workspace} is not empty", remedy="give a new or empty folder as the workspace")
-        for path in held:
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
-        (workspace / mark).write_bytes(b"")
-        for name, data in task.files.items():
-            (workspace / name).parent.mkdir(parents=True, exist_ok=True)
-            (workspace / name).write_bytes(data)
-        for name, mode in task.modes.items():
-            (workspace / name).chmod(mode)
+        lay_out(workspace, self.family.name, task.files, task.modes)
 
     def request(self, task: Task, policy: str) -> str:
-        """How a task is asked for. The simulated policy reads nothing but steps, so it is given them."""
-        if policy.partition(":")[0] == _SIMULATED:
-            return f"{task.request}\n\n{task.steps}\n\nreference {task.seed}-{task.number}"
-        return task.request
+        """How a task is asked for."""
+        return asked(task, policy)
 
     def verify(self, task: Task, workspace: Path) -> Verdict:
         """Whether the task was done. Never raises for what lies in the workspace."""

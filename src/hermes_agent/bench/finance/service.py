@@ -7,9 +7,10 @@ import json
 import threading
 import time
 import zlib
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+from ..serving import Served
 from .inside.analysing import answered, cleaned, rows_of
 from .ledger import currencies
 from .parameters import Parameters
@@ -105,28 +106,9 @@ def _period(first: str, last: str) -> tuple[datetime.date, datetime.date]:
     return begin, end
 
 
-class ServiceThread:
-    """A service on a port of its own on the loopback, until it is closed."""
-
-    def __init__(self, service: Service) -> None:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(service))
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, name="finance-service", daemon=True
-        )
-        self._thread.start()
-
-    @property
-    def address(self) -> str:
-        """Host and port."""
-        host, port = self._server.server_address[:2]
-        return f"{host!s}:{port}"
-
-    def close(self) -> None:
-        """Answer nobody any more."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+def serve(service: Service) -> Served:
+    """A service on the loopback."""
+    return Served(_handler(service), "finance-service")
 
 
 def _handler(service: Service) -> type[BaseHTTPRequestHandler]:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import shlex
-import sys
 from collections.abc import Callable
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from ...safety.paths import Scope
 from ...tools.tool import Tool
-from ...types.text import clean
 from ...types.tools import ToolContext, ToolResult
+from ..programs import FILES, NETWORK, TOOL_SECONDS, ran
 from .banks import BANKS
 from .parameters import Parameters
 from .tasks import CACHE
 
-_SECONDS = 20.0
-_FILES = frozenset({"shell", "files.read", "files.write"})
-_NETWORK = _FILES | {"network"}
+_INSIDE = Path(__file__).parent / "inside"
 _MOST_FILES = 20
 
 Address = Callable[[], str]
@@ -43,32 +36,10 @@ _QUOTES = {
 }
 
 
-@lru_cache(maxsize=8)
-def _program(name: str) -> str:
-    return (Path(__file__).parent / "inside" / f"{name}.py").read_text("utf-8")
-
-
-async def ran(
+async def _ran(
     context: ToolContext, program: str, asked: dict[str, Any], paths: tuple[str, ...], *, network: bool = False
 ) -> ToolResult:
-    """One program in the sandbox's bare Python, for files of the workspace only. Its failure is the tool's failure."""
-    scope = Scope(context.workspace)
-    for path in paths:
-        scope.resolve(path)
-    command = shlex.join([sys.executable or "python3", "-I", "-S", "-c", _program(program)])
-    done = await context.processes.run(
-        command, directory=scope.root, timeout=_SECONDS, stdin=json.dumps(asked), network=network
-    )
-    if not done.ok:
-        return done
-    try:
-        answer: dict[str, Any] = json.loads(done.text)
-    except ValueError:
-        return ToolResult(ok=False, error="crashed", text=done.text)
-    error = str(answer.get("error", ""))
-    return ToolResult(
-        ok=not error, error=error, text=clean(str(answer["text"])), transient=bool(answer.get("transient"))
-    )
+    return await ran(context, _INSIDE / f"{program}.py", asked, paths, network=network)
 
 
 def finance_tools(given: Parameters, address: Address) -> list[Tool]:
@@ -84,7 +55,7 @@ def finance_tools(given: Parameters, address: Address) -> list[Tool]:
 
 def _tool(name: str, function: Callable[..., Any], told: str, *, network: bool = False, replaces: str) -> Tool:
     """A tool of the world. Its results are its own words: nothing in them was written by strangers."""
-    made = Tool(name, function, told, _NETWORK if network else _FILES, "idempotent", timeout=_SECONDS + 10)
+    made = Tool(name, function, told, NETWORK if network else FILES, "idempotent", timeout=TOOL_SECONDS)
     return made.with_spec(family="finance", labels=frozenset(), replaces=(replaces,))
 
 
@@ -104,7 +75,7 @@ def _reader(name: str, way: str, told: str, given: Parameters) -> Tool:
             "output": output,
             "wait": given.settle_seconds,
         }
-        return await ran(context, "importing", asked, (*files, output))
+        return await _ran(context, "importing", asked, (*files, output))
 
     return _tool(name, read, told, replaces="output")
 
@@ -124,7 +95,7 @@ def _quotes(name: str, way: str, told: str, given: Parameters, address: Address)
             "service": address(),
             "client": context.idempotency_key,
         }
-        return await ran(context, "quoting", asked, (table, output, CACHE), network=way != "cached")
+        return await _ran(context, "quoting", asked, (table, output, CACHE), network=way != "cached")
 
     return _tool(name, quote, told, network=way != "cached", replaces="output")
 
@@ -134,7 +105,7 @@ def _engine(address: Address) -> Tool:
         question: Asked, table: str, output: Annotated[str, "JSON file to write"], context: ToolContext
     ) -> ToolResult:
         asked = {"question": question, "table": table, "output": output, "engine": address()}
-        return await ran(context, "analysing", asked, (table, output, "rates.csv"), network=True)
+        return await _ran(context, "analysing", asked, (table, output, "rates.csv"), network=True)
 
     told = "Let the analysis engine answer a question about an imported table; fx needs rates.csv."
     return _tool("analyse_engine", analyse, told, network=True, replaces="output")
@@ -145,7 +116,7 @@ def _strict() -> Tool:
         question: Asked, table: str, output: Annotated[str, "JSON file to write"], context: ToolContext
     ) -> ToolResult:
         asked = {"question": question, "table": table, "output": output, "engine": ""}
-        return await ran(context, "analysing", asked, (table, output, "rates.csv"))
+        return await _ran(context, "analysing", asked, (table, output, "rates.csv"))
 
     told = "Answer a question about an imported table that has no gaps and nothing twice; fx needs rates.csv."
     return _tool("analyse_strict", analyse, told, replaces="output")
@@ -156,13 +127,13 @@ def _charts(given: Parameters) -> list[Tool]:
         data: Annotated[str, "JSON file with category and total"], output: str, context: ToolContext
     ) -> ToolResult:
         asked = {"way": "png", "data": data, "output": output, "wait": given.backend_seconds}
-        return await ran(context, "drawing", asked, (data, output))
+        return await _ran(context, "drawing", asked, (data, output))
 
     async def chart_svg(
         data: Annotated[str, "JSON file with category and total"], output: str, context: ToolContext
     ) -> ToolResult:
         asked = {"way": "svg", "data": data, "output": output, "wait": 0.0}
-        return await ran(context, "drawing", asked, (data, output))
+        return await _ran(context, "drawing", asked, (data, output))
 
     return [
         _tool("chart_png", chart_png, "Draw totals per category as bars, as PNG, with matplotlib.", replaces="output"),

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import math
-import os
 import re
-import stat
 import struct
 import zlib
 from collections.abc import Sequence
@@ -14,24 +10,15 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from ...types.base import Value
+from ..verdict import Verdict, read_json, read_plain, same
 from .tasks import ANSWER, Task
 
-_CENT = 0.01 + 1e-9
-_ANSWER_BYTES = 1 << 20
 _PICTURE_BYTES = 8 << 20
 _PIXEL_BYTES = 64 << 20
 _PNG = b"\x89PNG\r\n\x1a\n"
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 _DRAWN = frozenset(("rect", "path", "line", "polyline", "polygon", "circle", "ellipse"))
 _LEAST_SIZE = 16
-
-
-class Verdict(Value, frozen=True, kw_only=True):
-    """Whether a task was done, and if not, why."""
-
-    ok: bool
-    why: str = ""
 
 
 def verify(task: Task, workspace: Path) -> Verdict:
@@ -42,27 +29,11 @@ def verify(task: Task, workspace: Path) -> Verdict:
     return Verdict(ok=not why, why=why)
 
 
-def _read(path: Path, most: int) -> bytes | None:
-    """The content of a plain file of a decent size; None for anything else."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(handle, "rb") as file:
-            about = os.fstat(file.fileno())
-            if not stat.S_ISREG(about.st_mode) or about.st_size > most:
-                return None
-            return file.read(most)
-    except OSError:
-        return None
-
-
 def _answer_problem(task: Task, workspace: Path) -> str:
-    data = _read(workspace / ANSWER, _ANSWER_BYTES)
-    if data is None:
-        return f"there is no {ANSWER} of a decent size"
     try:
-        found = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_pairs)
-    except (ValueError, RecursionError):
-        return f"{ANSWER} is no JSON"
+        found = read_json(workspace, ANSWER, _pairs)
+    except ValueError as error:
+        return str(error)
     if not isinstance(found, list):
         return f"{ANSWER} is no array"
     if len(found) != len(task.truth):
@@ -71,7 +42,7 @@ def _answer_problem(task: Task, workspace: Path) -> str:
         if not isinstance(row, dict) or row.keys() != right.keys():
             return f"row {place} does not have the fields {', '.join(right)}"
         for name, value in right.items():
-            if not _same(row[name], value):
+            if not same(row[name], value):
                 return f"row {place}: {name} is wrong"
     return ""
 
@@ -82,20 +53,9 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _same(found: Any, right: Any) -> bool:
-    if not isinstance(right, float):
-        return type(found) is type(right) and bool(found == right)
-    if isinstance(found, bool) or not isinstance(found, int | float):
-        return False
-    try:
-        return math.isfinite(found) and abs(found - right) <= _CENT
-    except OverflowError:
-        return False
-
-
 def _chart_problem(workspace: Path, bars: int) -> str:
-    svg = _read(workspace / "chart.svg", _PICTURE_BYTES)
-    png = _read(workspace / "chart.png", _PICTURE_BYTES)
+    svg = read_plain(workspace / "chart.svg", _PICTURE_BYTES)
+    png = read_plain(workspace / "chart.png", _PICTURE_BYTES)
     if svg is None and png is None:
         return "there is no chart.svg or chart.png"
     problems = [_svg_problem(svg, bars)] if svg is not None else []

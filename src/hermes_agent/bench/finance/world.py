@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ...tools.tool import Tool
 from ...types.errors import UsageError
+from ..asking import asked
+from ..serving import Served
+from ..verdict import Verdict
+from ..workspace import lay_out
 from .parameters import Parameters, parameters
-from .service import Service, ServiceThread
+from .service import Service, serve
 from .tasks import Task, task
 from .tools import finance_tools
-from .verify import Verdict, verify
-
-_MARK = ".finance-world"
-_SIMULATED = "apprentice"
+from .verify import verify
 
 
 class World:
@@ -25,7 +25,7 @@ class World:
     def __init__(self, seed: int, given: Parameters | None = None) -> None:
         self.seed = seed
         self.parameters = given or parameters()
-        self._running: ServiceThread | None = None
+        self._running: Served | None = None
 
     def __enter__(self) -> World:
         self.start()
@@ -37,7 +37,7 @@ class World:
     def start(self) -> None:
         """Start the quote service and the analysis engine on a free port of the loopback."""
         if self._running is None:
-            self._running = ServiceThread(Service(self.seed, self.parameters))
+            self._running = serve(Service(self.seed, self.parameters))
 
     def stop(self) -> None:
         """End the services."""
@@ -67,24 +67,11 @@ class World:
     def prepare(self, task: Task, workspace: Path) -> None:
         """Make the workspace what it is at the start of a task. Only a folder that is empty, or was made by this, is
         emptied: what somebody else keeps there is not touched."""
-        workspace.mkdir(parents=True, exist_ok=True)
-        held = list(workspace.iterdir())
-        if held and not (workspace / _MARK).is_file():
-            raise UsageError(f"{workspace} is not empty", remedy="give a new or empty folder as the workspace")
-        for path in held:
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
-        (workspace / _MARK).write_bytes(b"")
-        for name, data in task.files.items():
-            (workspace / name).write_bytes(data)
+        lay_out(workspace, "finance", task.files)
 
     def request(self, task: Task, policy: str) -> str:
-        """How a task is asked for. The simulated policy reads nothing but steps, so it is given them."""
-        if policy.partition(":")[0] == _SIMULATED:
-            return f"{task.request}\n\n{task.steps}\n\nreference {task.seed}-{task.number}"
-        return task.request
+        """How a task is asked for."""
+        return asked(task, policy)
 
     def verify(self, task: Task, workspace: Path) -> Verdict:
         """Whether the task was done."""

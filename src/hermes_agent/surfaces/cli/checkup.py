@@ -34,6 +34,7 @@ _EXTRAS = {
     "data": ("duckdb", "SQL and plots over files"),
     "browser": ("playwright", "the browser tools"),
     "local": ("xllamacpp", "the embedded model"),
+    "http": ("starlette", "the page"),
 }
 _ROOMY = 100_000_000
 

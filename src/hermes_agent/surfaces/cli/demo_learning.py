@@ -13,6 +13,7 @@ from ...bench.records import done
 from ...bench.report import Report, report
 from ...bench.study import Arm, Study
 from ...types.errors import HermesError
+from .bench.studying import keep
 
 TASKS = 20
 _SEED = 3007
@@ -60,6 +61,7 @@ class Learning:
         histories = {arm: [done(study)] for arm, study in self._studies.items()}
         found = report("finance", "apprentice", TASKS, histories, simulated=True)
         self.picture.write_text(svg(found), encoding="utf-8")
+        keep(found, self.home)
         return found
 
     def _progress(self) -> None:

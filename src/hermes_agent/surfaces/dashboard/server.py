@@ -32,6 +32,7 @@ from .replay_page import ReplayPage
 from .scrape import Scrape
 from .sessions_page import SessionsPage
 from .skills_page import SkillsPage
+from .studies_page import StudiesPage
 
 STATIC = Path(__file__).parent / "static"
 _TYPES = {
@@ -61,6 +62,7 @@ class Dashboard:
             self._replay,
             HeuristicsPage(app),
             SkillsPage(app, workspace),
+            StudiesPage(app.environment.home),
             SessionsPage(app),
             CostPage(self._aside, app.environment.home),
             HealthPage(app),

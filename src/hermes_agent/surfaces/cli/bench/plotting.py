@@ -22,8 +22,8 @@ def draw(found: Report, target: Path) -> None:
         label = f"{arm.arm.value}, {arm.seeds} seeds"
         axes.plot([n + 1 for n, _ in arm.points], [100 * share for _, share in arm.points], color=colour, label=label)
         if arm.curve is not None:
-            fitted = [100 * arm.curve.curve.at(n) for n in range(found.iterations + 1)]
-            axes.plot(range(found.iterations + 1), fitted, color=colour, linestyle="--", linewidth=0.8)
+            fitted = [100 * arm.curve.curve.at(n) for n in range(found.iterations)]
+            axes.plot(range(1, found.iterations + 1), fitted, color=colour, linestyle="--", linewidth=0.8)
     kind = "simulated policy" if found.simulated else "policy"
     axes.set_title(f"{found.name}: success by iteration, mean of ten; {kind} {found.policy}")
     axes.set_ylim(0, 100)

@@ -98,10 +98,17 @@ def study(console: Console, wanted: Wanted, home: Path, plot: Path | None) -> tu
     found = report(wanted.name, wanted.policy, wanted.iterations, histories, simulated=simulated(wanted.policy))
     target = plot or home / "bench" / wanted.name / "success.svg"
     _draw(found, target)
-    kept = home / "bench" / wanted.name / "report.json"
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_bytes(msgspec.json.encode(found))
+    keep(found, home)
     return found, target
+
+
+def keep(found: Report, home: Path) -> None:
+    """Put a report where the page finds it."""
+    place = home / "bench" / found.name / "report.json"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    fresh = place.with_suffix(".new")
+    fresh.write_bytes(msgspec.json.encode(found))
+    fresh.replace(place)
 
 
 def _draw(found: Report, target: Path) -> None:

@@ -6,7 +6,7 @@ import { endAll, redraw } from "./charts.js";
 import { empty, fill } from "./dom.js";
 import "./views/live.js"; /* hears what happens from the beginning, whichever view is shown */
 
-const views = ["live", "learning", "heuristics", "skills", "replay", "sessions", "cost", "health"];
+const views = ["live", "learning", "studies", "heuristics", "skills", "replay", "sessions", "cost", "health"];
 const main = document.getElementById("main");
 let leave = null;
 let shown = 0;

@@ -67,7 +67,7 @@ function options(uPlot, spec, width) {
     },
     axes: [{ ...axis, values: spec.time ? undefined : (plot, values) => values.map((value) => (Number.isInteger(value) ? value : "")) },
       { ...axis, size: 58, values: (plot, values) => values.map((value) => spec.format(value)) }],
-    series: [{ label: spec.time ? "day" : "run", value: spec.time ? "{YYYY}-{MM}-{DD}" : (plot, value) => value ?? "–" }, ...series],
+    series: [{ label: spec.label || (spec.time ? "day" : "run"), value: spec.time ? "{YYYY}-{MM}-{DD}" : (plot, value) => value ?? "–" }, ...series],
     plugins: spec.marks?.length ? [markers(spec.marks)] : [],
     cursor: { drag: { x: false, y: false } },
     legend: { live: true },
