@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from types import FrameType
-from typing import Any
 
 from .study import Study
 
@@ -39,9 +40,9 @@ class Crew:
         while len(self._working) < self._most and self._begun < len(self._studies):
             self._begin(self._begun)
             self._begun += 1
-        ended = set(wait([process.sentinel for process, _ in self._working.values()], seconds))
+        said = set(wait([answers for _, answers in self._working.values()], seconds))
         for place, (process, answers) in list(self._working.items()):
-            if process.sentinel in ended:
+            if answers in said:
                 self._said[place] = self._answer(self._studies[place], process, answers)
                 del self._working[place]
         return bool(self._working) or self._begun < len(self._studies)
@@ -69,21 +70,31 @@ class Crew:
         saying.close()
 
     def _answer(self, study: Study, process: SpawnProcess, answers: Connection) -> str:
-        process.join()
-        with answers:
-            try:
-                said: Any = answers.recv()
-            except EOFError:
-                said = f"the process of {study.name}, arm {study.arm}, seed {study.seed} ended with {process.exitcode}"
+        try:
+            said = str(answers.recv())
+            process.join()
+        except (EOFError, OSError):
+            process.join()
+            said = f"the process of {study.name}, arm {study.arm}, seed {study.seed} ended with {process.exitcode}"
+        answers.close()
         process.close()
-        return str(said)
+        return said
 
 
 def _work(live: Callable[[Study], str], study: Study, saying: Connection) -> None:
-    """What a process does. Whoever stops it, by the keyboard or by a signal, gets no traceback."""
+    """What a process does. Whoever stops it, by the keyboard or by a signal, gets no traceback; when the one that
+    started it was killed, it ends as well."""
     signal.signal(signal.SIGTERM, _leave)
     signal.signal(signal.SIGINT, _leave)
+    threading.Thread(target=_follow, name="follow", daemon=True).start()
     saying.send(live(study))
+
+
+def _follow() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _leave(number: int, _frame: FrameType | None) -> None:
