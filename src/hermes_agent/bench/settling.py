@@ -57,7 +57,7 @@ class Settling:
             having, lacking = (self._again(heuristic, number, version) for version in (arms.having, arms.lacking))
             tried.add(number)
             if having != lacking:
-                evidence = evidence.seen(won=having)
+                evidence = evidence.seen(won=having > lacking)
         self._evidence[heuristic.id] = evidence
         control = Control(self._agent.app.store.database, self._agent.app.settings.learning)
         self._agent.wait(control.settle(heuristic.id, evidence))
@@ -83,8 +83,9 @@ class Settling:
         )
         return Arms(having=active.version, lacking=lacking)
 
-    def _again(self, heuristic: Heuristic, number: int, version: int) -> bool:
-        """Do a task once more under a set, from a clean start. Nothing is learned from it."""
+    def _again(self, heuristic: Heuristic, number: int, version: int) -> tuple[bool, int]:
+        """Do a task once more under a set, from a clean start. Nothing is learned from it. Of two that succeed, or do
+        not, the one with fewer failed calls went better."""
         world, agent = self._world, self._agent
         task = world.task(number)
         world.prepare(task, agent.workspace)
@@ -101,5 +102,7 @@ class Settling:
 
         session = agent.wait(agent.app.session("", title="pair", surface=REPLAYED, workspace=agent.workspace))
         request = world.request(task, self._study.policy)
-        success = bool(agent.run(request, session=session.id, options=options, check=check).success)
-        return bool(self._mixed.exchange(success)) if self._mixed is not None else success
+        result = agent.run(request, session=session.id, options=options, check=check)
+        failed = agent.state.trace(result.run_id).summary.error_count
+        outcome = (bool(result.success), -failed)
+        return self._mixed.exchange(outcome) if self._mixed is not None else outcome

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from ..skills.conditions import unmet
 from ..skills.history import text_of
@@ -16,6 +17,7 @@ from .recommending import Offer
 
 _KEPT = 2_000
 _DESCRIBED = 120
+_TRIGGER_SHARE = 0.7
 _TELLING = 2
 """A request that says less than so many words about its matter is like nothing much."""
 Embed = Callable[[Sequence[str]], Awaitable[list[list[float]]]]
@@ -34,7 +36,7 @@ class Likeness:
     def __init__(self, embed: Embed | None = None, notify: Callable[[str], None] | None = None) -> None:
         self._embed = embed
         self._notify = notify
-        self._words: dict[tuple[str, str], Vector] = {}
+        self._words: dict[tuple[str, str], list[tuple[float, Vector]]] = {}
         self._meanings: dict[tuple[str, str], list[float]] = {}
 
     async def to(self, request: str, skills: Sequence[Held]) -> list[float]:
@@ -48,7 +50,7 @@ class Likeness:
                 self._embed = None
         asked = vector_of(request)
         share = min(1.0, len(telling_words(request)) / _TELLING)
-        return [round(min(1.0, share * dot(asked, self._word_vector(held))), 6) for held in skills]
+        return [round(min(1.0, share * _likest(asked, self._word_vectors(held))), 6) for held in skills]
 
     async def _by_meaning(self, embed: Embed, request: str, skills: Sequence[Held]) -> list[float]:
         missing = [held for held in skills if (held.name, held.version) not in self._meanings]
@@ -58,15 +60,27 @@ class Likeness:
         vectors = [self._meanings[held.name, held.version] for held in skills]
         return [max(0.0, sum(a * b for a, b in zip(found[0], vector, strict=True))) for vector in vectors]
 
-    def _word_vector(self, held: Held) -> Vector:
+    def _word_vectors(self, held: Held) -> list[tuple[float, Vector]]:
         key = (held.name, held.version)
         if key not in self._words:
             _bounded(self._words, 1)
-            self._words[key] = vector_of_skill(held.skill)
+            self._words[key] = _vectors_of(held.skill)
         return self._words[key]
 
 
-def _bounded(known: dict[tuple[str, str], Vector] | dict[tuple[str, str], list[float]], more: int) -> None:
+def _vectors_of(skill: Skill) -> list[tuple[float, Vector]]:
+    """What a request may be like: the skill as a whole, what it says it is for, or one of its triggers, which counts
+    less because it is short. A skill for several kinds of requests is like each of them, not like their mean."""
+    purpose = vector_of(f"{skill.name.replace('-', ' ')} {skill.description}")
+    triggers = [(_TRIGGER_SHARE, vector_of(trigger)) for trigger in skill.triggers]
+    return [(1.0, vector_of_skill(skill)), (1.0, purpose), *triggers]
+
+
+def _likest(asked: Vector, vectors: Sequence[tuple[float, Vector]]) -> float:
+    return max(share * dot(asked, vector) for share, vector in vectors)
+
+
+def _bounded(known: dict[tuple[str, str], Any], more: int) -> None:
     if len(known) + more > _KEPT:
         known.clear()
 

@@ -33,7 +33,7 @@ from .cells import Cells, TaskCell
 from .findings import Finding, Wish
 from .learner import register_for, write_changes
 
-FITTING = 0.28
+FITTING = 0.3
 """How similar a request must be to a skill that it is told of."""
 _RECOMMENDED = 2
 

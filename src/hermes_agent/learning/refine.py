@@ -18,6 +18,7 @@ from ..skills.library import Held, Library
 from ..skills.manage import Editing
 from ..skills.skill import MAIN, Author, Files, Origin
 from ..store.database import Connection
+from ..store.heuristics import read_cells
 from ..store.learning_views import Best, best_of
 from ..store.open import Store
 from ..store.skills import SkillStats, Use
@@ -25,6 +26,7 @@ from ..types.errors import HermesError, NotFound
 from ..types.text import one_line
 from ..types.tools import Label
 from ..types.trace import CallStatus, Judge, ToolRecord, Trace
+from .cells import TaskCell
 from .context import NEVER_LEARNED, error_class
 from .lessons import REPLAYED, success_of
 from .observe import Observed, observe
@@ -127,13 +129,12 @@ class Refining:
     async def _utility(self, name: str) -> float | None:
         """What the coin says the skill gains, over all families and models: their effects, weighted by tasks."""
         heuristics = await self._store.heuristics.of_skill(name)
-        shown = [
-            (float(one.evidence["effect"]), int(one.evidence["tasks"]))
-            for one in heuristics
-            if isinstance(one.evidence.get("effect"), int | float) and one.evidence.get("tasks")
-        ]
-        tasks = sum(count for _, count in shown)
-        return round(sum(effect * count for effect, count in shown) / tasks, 4) if tasks else None
+        keys = [(one.model, one.family, f"task:{one.id}", "") for one in heuristics]
+        cells = await self._store.database.read(lambda connection: read_cells(connection, keys)) if keys else {}
+        shown = [msgspec.json.decode(payload, type=TaskCell).evidence for payload in cells.values()]
+        known = [(effect, one.tasks) for one in shown if (effect := one.effect()) is not None]
+        tasks = sum(count for _, count in known)
+        return round(sum(effect * count for effect, count in known) / tasks, 4) if tasks else None
 
     async def _improve(self, held: Held, stats: SkillStats, trace: Trace, observed: Observed, *, proven: bool) -> None:
         """Write new pitfalls and a better template into a skill that an agent wrote. Nothing that a stranger's text may
