@@ -15,15 +15,24 @@ from tests.postgres_cluster import PostgresCluster, find_initdb
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
-ABOVE_THE_STORE = ("harness", "library", "runtime", "safety")
+ABOVE_THE_STORE = ("harness", "library", "runtime", "safety", "skills", "training")
 """Folders whose tests hardly depend on the database: on PostgreSQL every third of them runs, all with the sweeps."""
+
+SAMPLED = ("bench", "cli", "dashboard", "memory", "skills")
+"""Folders of long tables: of each test's cases the first and every third of the others run, all with the sweeps."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark most PostgreSQL cases above the store as slow; which ones depends on their names alone."""
+    """Mark most PostgreSQL cases above the store, and most cases of long tables, as slow; which ones depends on their
+    names alone."""
+    seen: set[str] = set()
     for item in items:
         folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        test, case, _ = item.nodeid.partition("[")
+        if folder in SAMPLED and case and test in seen and zlib.crc32(item.nodeid.encode()) % 3:
+            item.add_marker(pytest.mark.slow)
+        seen.add(test)
         if folder in ABOVE_THE_STORE and "[postgres" in item.nodeid and zlib.crc32(item.name.encode()) % 3:
             item.add_marker(pytest.mark.slow)
 
