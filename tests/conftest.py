@@ -15,7 +15,7 @@ from tests.postgres_cluster import PostgresCluster, find_initdb
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
-ABOVE_THE_STORE = ("harness", "library", "runtime", "safety", "skills", "training")
+ABOVE_THE_STORE = ("cli", "crash", "harness", "library", "observability", "runtime", "safety", "skills", "training")
 """Folders whose tests hardly depend on the database: on PostgreSQL every third of them runs, all with the sweeps."""
 
 SAMPLED = ("bench", "cli", "dashboard", "memory", "skills")

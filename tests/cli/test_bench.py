@@ -67,6 +67,7 @@ def test_pictures_of_families_go_into_a_folder(forked: ForkedHermes, tmp_path: P
 
 
 @pytest.mark.req("L7")
+@pytest.mark.slow
 def test_families_measure_beside_the_first_description_and_nothing_is_done_twice(hermes: Hermes) -> None:
     asked = ("bench", "families", "--only", "open-ended,reports", "--arms", "off", *TINY, "--plot", "pictures")
     first = hermes.json(*asked)
@@ -95,6 +96,7 @@ def test_families_measure_beside_the_first_description_and_nothing_is_done_twice
 
 
 @pytest.mark.req("L9")
+@pytest.mark.slow
 def test_a_study_that_was_interrupted_goes_on_where_it_stopped(hermes: Hermes) -> None:
     asked = ("bench", "finance", "--arms", "off", *TINY)
     kept = folder_of(hermes.home, "finance", "apprentice", "off", 1000) / "tasks.jsonl"

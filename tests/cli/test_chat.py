@@ -187,6 +187,7 @@ def test_several_lines_and_paste_are_one_message(hermes: Hermes) -> None:
     assert texts(events, "user_message") == ["first\nsecond", "a\nb", "pasted\nlines\nend"]
 
 
+@pytest.mark.slow
 def test_history_comes_from_the_store_and_goes_with_the_session(hermes: Hermes) -> None:
     hermes.run("run", "remember the zebrafinch", "-m", hermes.script(say("ok")))
     with terminal(hermes, "chat", "-m", hermes.script(say("again"))) as screen:

@@ -19,6 +19,7 @@ def test_passed_is_said_and_is_success(hermes: Hermes) -> None:
 
 
 @pytest.mark.req("H7")
+@pytest.mark.slow
 def test_failed_is_exit_code_one_as_text_and_as_json(hermes: Hermes) -> None:
     model = hermes.script(say("did it"))
     done = hermes.run("run", "go", "-q", "-m", model, "--check", "exit 4")

@@ -18,6 +18,7 @@ def test_fresh_home_is_fine_and_stays_untouched(hermes: Hermes) -> None:
     assert not (hermes.home / "hermes.db").exists()
 
 
+@pytest.mark.slow
 def test_used_home(hermes: Hermes) -> None:
     hermes.run("run", "x", "-m", hermes.script(say("y")))
     states = _states(hermes.json("doctor"))
@@ -48,6 +49,7 @@ def test_broken_configuration_is_named_with_its_place(hermes: Hermes) -> None:
 
 
 @pytest.mark.req("R14")
+@pytest.mark.slow
 def test_damaged_database_is_found_and_repaired(hermes: Hermes) -> None:
     turns = [turn for _ in range(20) for turn in (call("list_files"), say("y"))]
     said = "".join(f"task {number}\n" for number in range(20))
@@ -68,6 +70,7 @@ def test_damaged_database_is_found_and_repaired(hermes: Hermes) -> None:
 
 
 @pytest.mark.req("R14")
+@pytest.mark.slow
 def test_flipped_bits_in_a_payload_are_found_and_taken_out(hermes: Hermes) -> None:
     hermes.run("run", "zebrafinch", "-m", hermes.script(say("y")))
     hermes.run("run", "other", "-m", hermes.script(say("z")))

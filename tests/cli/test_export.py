@@ -85,6 +85,7 @@ def test_filters_and_the_summary(forked: ForkedHermes) -> None:
     assert forked.run(*COMMAND, "--family", "sums", "--since", "2100-01-01").stdout == ""
 
 
+@pytest.mark.slow
 def test_what_makes_no_sense_is_refused_and_nothing_is_overwritten_or_left_behind(forked: ForkedHermes) -> None:
     stored(forked.home)
     out = forked.folder / "kept.jsonl"

@@ -27,6 +27,7 @@ def post(hermes: Hermes, *messages: tuple[str, str, bool]) -> list[str]:
 
 
 @pytest.mark.req("A4")
+@pytest.mark.slow
 def test_list_show_and_read(hermes: Hermes) -> None:
     assert "there are no messages" in hermes.run("inbox").stderr
     first, second, third = post(hermes, ("Ann", "hello", False), ("user", "fire", True), ("Bob", "long\ntext", False))

@@ -32,6 +32,7 @@ def learned(work: dict[str, Any]) -> str:
 
 
 @pytest.mark.req("S3", "S4")
+@pytest.mark.slow
 def test_told_once_behind_the_next_answer_shown_and_undone(hermes: Hermes, forked: ForkedHermes) -> None:
     reviewed(hermes)
     model = hermes.script(say("ok"), NOTE, WRITE, say("made"))
@@ -65,6 +66,7 @@ def test_told_once_behind_the_next_answer_shown_and_undone(hermes: Hermes, forke
 
 
 @pytest.mark.req("S3")
+@pytest.mark.slow
 def test_the_answer_comes_first_and_a_skipped_review_is_told_and_undone_like_any_other(hermes: Hermes) -> None:
     reviewed(hermes)
     model = hermes.script(say("ok"), NOTE, say("late", seconds=300))
@@ -98,6 +100,7 @@ def test_a_terminal_is_told_about_the_wait_once_and_ctrl_c_skips_it(hermes: Herm
         assert screen.shown.count("looking back") == 1 and "Traceback" not in screen.shown
 
 
+@pytest.mark.slow
 def test_a_review_that_failed_says_why(hermes: Hermes, forked: ForkedHermes) -> None:
     reviewed(hermes)
     forked.run("run", "hi", "-m", hermes.script(say("ok"), {"failure": "auth"}))
@@ -120,6 +123,7 @@ def test_a_skill_that_was_edited_since_is_left_alone(hermes: Hermes, forked: For
     assert skill.read_text() == SKILL + "2. Mine.\n"
 
 
+@pytest.mark.slow
 def test_nothing_yet_and_hostile_ids(hermes: Hermes, forked: ForkedHermes) -> None:
     assert forked.json("review", "list") == []
     assert forked.run("review", "list").stderr == "nothing was done in the background yet\n"

@@ -27,6 +27,7 @@ def test_good_and_bad_tasks(forked: ForkedHermes) -> None:
 
 
 @pytest.mark.req("L8")
+@pytest.mark.slow
 def test_runs_of_the_kind_count(hermes: Hermes) -> None:
     task = "Read notes.txt and count its words"
     (hermes.workspace / "notes.txt").write_text("a b c")

@@ -59,6 +59,7 @@ def test_session_goes_on(hermes: Hermes) -> None:
     assert [first["answer"], second["answer"], by_end["answer"]] == ["first", "second", "(the script is over)"]
 
 
+@pytest.mark.slow
 def test_a_session_works_where_it_began(hermes: Hermes, tmp_path: Path) -> None:
     model = hermes.script(say("a"), say("b"))
     hermes.run("run", "one", "-m", model)
@@ -87,6 +88,7 @@ def test_task_from_standard_input(hermes: Hermes) -> None:
     assert texts(shown["events"], "user_message") == ["grüße\nzweite Zeile"]
 
 
+@pytest.mark.slow
 def test_ten_megabytes_from_standard_input(hermes: Hermes) -> None:
     done = hermes.run("run", "-q", "-m", hermes.script(say("long")), stdin=b"word " * 2_000_000)
     assert (done.returncode, done.stdout) == (0, "long\n")
@@ -157,6 +159,7 @@ def test_home_is_private(hermes: Hermes) -> None:
     assert hermes.home.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 def test_closed_pipe_is_quiet(hermes: Hermes) -> None:
     model = hermes.script(say("line\n" * 50_000))
     read_end, write_end = os.pipe()
@@ -207,6 +210,7 @@ def test_secret_in_the_message_is_not_stored(hermes: Hermes) -> None:
     assert secret.encode() not in stored
 
 
+@pytest.mark.slow
 def test_openai_compatible_endpoint(hermes: Hermes) -> None:
     (hermes.workspace / "a.txt").write_text("alpha\n")
     with Endpoint(by_results([wire_calls(wire_call("read_file", path="a.txt")), wire_text("alpha it is")])) as endpoint:

@@ -19,6 +19,7 @@ def _two(hermes: Hermes) -> tuple[str, str]:
     return first, second
 
 
+@pytest.mark.slow
 def test_list_is_newest_first_and_limited(hermes: Hermes) -> None:
     assert hermes.run("sessions", "list").stderr.startswith("there are no sessions yet")
     assert hermes.json("sessions", "list") == []
@@ -41,12 +42,14 @@ def test_show_is_readable(hermes: Hermes) -> None:
 
 
 @pytest.mark.parametrize("part", ["whole", "beginning", "end", "last"])
+@pytest.mark.slow
 def test_ids_may_be_short(hermes: Hermes, part: str) -> None:
     _, second = _two(hermes)
     name = {"whole": second, "beginning": second[:-1], "end": second[-5:], "last": "last"}[part]
     assert hermes.json("sessions", "show", name)["session"]["id"] == second
 
 
+@pytest.mark.slow
 def test_ids_that_fit_none_or_several(hermes: Hermes) -> None:
     first, second = _two(hermes)
     common = first[:3]
@@ -58,6 +61,7 @@ def test_ids_that_fit_none_or_several(hermes: Hermes) -> None:
         assert none.returncode == 2 and "there is no session" in none.stderr
 
 
+@pytest.mark.slow
 def test_search_finds_words_and_beginnings(hermes: Hermes) -> None:
     first, _ = _two(hermes)
     for words in ((MARKER,), ("ZEBRA",), ("about", MARKER[:6])):
@@ -67,6 +71,7 @@ def test_search_finds_words_and_beginnings(hermes: Hermes) -> None:
 
 
 @pytest.mark.req("H5")
+@pytest.mark.slow
 def test_export(hermes: Hermes) -> None:
     first, _ = _two(hermes)
     document = json.loads(hermes.run("sessions", "export", first).stdout)
@@ -84,6 +89,7 @@ def test_export(hermes: Hermes) -> None:
 
 
 @pytest.mark.req("R14")
+@pytest.mark.slow
 def test_delete_erases(hermes: Hermes) -> None:
     first, second = _two(hermes)
     asked = hermes.run("sessions", "delete", first)
@@ -108,6 +114,7 @@ def _answering(hermes: Hermes, answer: bytes, *arguments: str) -> tuple[int, str
     return process.returncode, errors.decode()
 
 
+@pytest.mark.slow
 def test_delete_asks_and_says_that_it_cannot_be_undone(hermes: Hermes) -> None:
     first, _ = _two(hermes)
     code, errors = _answering(hermes, b"n\n", "sessions", "delete", first)
@@ -118,12 +125,14 @@ def test_delete_asks_and_says_that_it_cannot_be_undone(hermes: Hermes) -> None:
     assert len(hermes.json("sessions", "list")) == 1
 
 
+@pytest.mark.slow
 def test_delete_of_an_unknown_id_deletes_nothing(hermes: Hermes) -> None:
     first, _ = _two(hermes)
     assert hermes.run("sessions", "delete", first, "zzzzzz", "--yes").returncode == 2
     assert len(hermes.json("sessions", "list")) == 2
 
 
+@pytest.mark.slow
 def test_prune(hermes: Hermes) -> None:
     first, second = _two(hermes)
     assert hermes.json("sessions", "prune", "--older-than", "1")["found"] == []

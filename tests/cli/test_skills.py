@@ -138,6 +138,7 @@ def test_close_names_are_suggested_everywhere(forked: ForkedHermes) -> None:
         assert done == {"error": "there is no skill 'csv-analysys'", "remedy": "did you mean csv-analysis?"}
 
 
+@pytest.mark.slow
 def test_switches_are_set_and_set_back(forked: ForkedHermes) -> None:
     lay(forked.home / "skills")
     done = forked.run("skills", "disable", "greet")
@@ -154,6 +155,7 @@ def test_switches_are_set_and_set_back(forked: ForkedHermes) -> None:
 
 
 @pytest.mark.req("S7")
+@pytest.mark.slow
 def test_the_archive_and_the_way_back(forked: ForkedHermes) -> None:
     folder = lay(forked.home / "skills")
     files = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -172,6 +174,7 @@ def test_the_archive_and_the_way_back(forked: ForkedHermes) -> None:
     assert "say which version" in forked.json("skills", "restore", "greet", code=2)["error"]
 
 
+@pytest.mark.slow
 def test_history_diff_and_an_earlier_version(forked: ForkedHermes) -> None:
     folder = lay(forked.home / "skills")
     first = forked.json("skills", "show", "greet")["version"]
@@ -227,6 +230,7 @@ def use_it(home: Path, name: str) -> None:
 
 
 @pytest.mark.req("L6")
+@pytest.mark.slow
 def test_stats_by_family(forked: ForkedHermes) -> None:
     lay(forked.home / "skills")
     assert "not measured yet" in forked.run("skills", "stats", "greet").stdout

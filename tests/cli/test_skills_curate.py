@@ -42,6 +42,7 @@ def lying(home: Path) -> dict[str, Files]:
 
 
 @pytest.mark.req("S10")
+@pytest.mark.slow
 def test_look_then_do_then_take_back(forked: ForkedHermes) -> None:
     before = fill(forked.home, _DEPLOY.first, _DEPLOY.same, *_DEPLOY.others)
     plan = forked.json("skills", "curate", "--dry-run")

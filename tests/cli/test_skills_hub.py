@@ -114,6 +114,7 @@ def test_publish(forked: ForkedHermes, author: Account, bare: Path) -> None:
 
 @pytest.mark.req("L12")
 @pytest.mark.parametrize("kind", ["folder", "repository"])
+@pytest.mark.slow
 def test_a_team_shares_a_library(tmp_path: Path, author: Account, kind: str) -> None:
     library = author.bare("team") if kind == "repository" else tmp_path / "shared"
     library.mkdir(exist_ok=True)

@@ -227,6 +227,7 @@ def disable_everything(forked: ForkedHermes) -> None:
 
 
 @pytest.mark.req("L10")
+@pytest.mark.slow
 def test_health_tries_what_is_due(forked: ForkedHermes) -> None:
     disable_everything(forked)
     lay(forked.home / "skills", msgspec.structs.replace(GREET, trials=(GREET.trials[0],)), "echo bye\n")

@@ -55,6 +55,7 @@ def _completed(hermes: Hermes, *words: str) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.slow
 def test_bash_completes_commands_subcommands_and_options(hermes: Hermes) -> None:
     assert _completed(hermes, "hermes", "se") == ["sessions"]
     assert _completed(hermes, "hermes", "sessions", "ex") == ["export"]

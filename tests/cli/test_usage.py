@@ -28,6 +28,7 @@ def _worked(hermes: Hermes) -> str:
 
 
 @pytest.mark.req("R9", "B4")
+@pytest.mark.slow
 def test_tokens_cache_and_money(hermes: Hermes, store_url: str) -> None:
     _prepared(hermes, store_url, "models: {openai:scripted: {input_usd: 2, output_usd: 10, cached_usd: 0.5}}\n")
     session = _worked(hermes)
@@ -51,6 +52,7 @@ def test_tokens_cache_and_money(hermes: Hermes, store_url: str) -> None:
         assert (got["by"], got["since_days"]) == (by, None)
 
 
+@pytest.mark.slow
 def test_the_table_says_what_is_unknown(hermes: Hermes) -> None:
     _prepared(hermes, "", "models: {}\n")
     _worked(hermes)
@@ -67,6 +69,7 @@ def test_the_table_says_what_is_unknown(hermes: Hermes) -> None:
     assert (got["total"]["usd"], got["total"]["unpriced"]) == (None, ["openai:scripted"])
 
 
+@pytest.mark.slow
 def test_failures_are_counted(hermes: Hermes) -> None:
     _prepared(hermes, "", "")
     model = hermes.script({"failure": "bad_request"})

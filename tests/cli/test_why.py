@@ -34,6 +34,7 @@ def page() -> Iterator[str]:
 
 
 @pytest.mark.req("B5", "B3")
+@pytest.mark.slow
 def test_what_was_held_back_and_where_its_values_came_from(hermes: Hermes, page: str) -> None:
     hermes.home.mkdir()
     (hermes.home / "config.yaml").write_text(
