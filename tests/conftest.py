@@ -18,7 +18,7 @@ settings.load_profile("unhurried")
 ABOVE_THE_STORE = ("cli", "crash", "harness", "library", "observability", "runtime", "safety", "skills", "training")
 """Folders whose tests hardly depend on the database: on PostgreSQL every third of them runs, all with the sweeps."""
 
-SAMPLED = ("bench", "cli", "dashboard", "memory", "skills")
+SAMPLED = ("bench", "cli", "dashboard", "endpoint", "memory", "models", "skills", "tools")
 """Folders of long tables: of each test's cases the first and every third of the others run, all with the sweeps."""
 
 
