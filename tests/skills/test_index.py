@@ -10,7 +10,7 @@ import pytest
 
 from hermes_agent.config.settings import SkillSettings
 from hermes_agent.skills.format import render_skill
-from hermes_agent.skills.index import GUIDANCE_CHARACTERS, READING, WRITING, Invocation, SkillIndex
+from hermes_agent.skills.index import GUIDANCE_CHARACTERS, READING, WRITING, Invocation, SkillIndex, is_compact
 from hermes_agent.skills.library import Held, Library
 from hermes_agent.skills.skill import MAIN, Circumstances, Conditions, Skill, Slot
 from hermes_agent.store.open import Store, open_store
@@ -283,3 +283,7 @@ def test_an_invoked_skill_of_a_project_is_a_strangers_text(shelf: Shelf) -> None
     assert (told.labels, told.origin) == (frozenset((Label.UNTRUSTED,)), str(folder))
     (own,) = shelf.told("/climate", workspace=workspace)
     assert (own.labels, own.origin) == (frozenset(), "")
+
+
+def test_the_embedded_model_is_not_told_of_skills() -> None:
+    assert (is_compact("local:smollm2"), is_compact("openai:local:x")) == (True, False)

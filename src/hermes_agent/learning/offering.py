@@ -7,6 +7,7 @@ from typing import Any
 
 from ..skills.conditions import unmet
 from ..skills.history import text_of
+from ..skills.index import is_compact
 from ..skills.library import Held, Library
 from ..skills.similarity import Vector, dot, telling_words, vector_of
 from ..skills.skill import Circumstances, Health, Skill
@@ -96,6 +97,8 @@ class LibraryOffers:
     async def offers(self, situation: Situation) -> Sequence[Offer]:
         """The skills that are usable where the request comes from. Broken ones are left out, and those with programs
         that an agent wrote until validation has passed them."""
+        if is_compact(situation.model):
+            return []
         here = self._circumstances(situation.surface)
         usable = [
             held

@@ -47,6 +47,11 @@ class Skills(Protocol):
     async def everything(self, workspace: str = "") -> list[Held]: ...
 
 
+def is_compact(model: str) -> bool:
+    """Whether a model is too small to be told of skills: the embedded one takes their descriptions for the task."""
+    return model.startswith("local:")
+
+
 def unproven(held: Held) -> bool:
     """Whether an agent wrote a skill whose worth nobody has measured yet: it must be seen to be tried."""
     return held.origin.by_agent and held.stats.utility is None
@@ -75,6 +80,8 @@ class SkillIndex:
     async def sections(self, session: SessionView) -> Sequence[Section]:
         """One section, or none where the model has no tool to read a skill with."""
         here = self._circumstances(session)
+        if is_compact(session.model):
+            return []
         if here.tools and "skill_view" not in here.tools:
             return []
         guidance = READING if here.tools and "skill_manage" not in here.tools else f"{READING}\n{WRITING}"
