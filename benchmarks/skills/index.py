@@ -1,7 +1,8 @@
 """A hundred skills: what the list in the prompt costs, and whether the right one is found.
 
 The ten bundled skills lie among ninety others of the kind that people and agents write. Requests are in words that were
-written after the skills, without looking at their triggers; they are used for nothing else.
+written after the skills, without looking at their triggers. The least likeness of a recommendation was later chosen
+with them in view, so that what they say about recommendations is no longer about unseen requests.
 """
 
 from __future__ import annotations
